@@ -1,0 +1,58 @@
+/* profile.h - how a library behaves on a machine: what its steps cost beside the wires.
+ *
+ * "ideal" costs nothing but the wires: the textbook's alpha-beta machine. "tutti" is our own executor
+ * with constants of a usual server, or, once `tutti calibrate` has run, measured on this machine.
+ *
+ * A step keeps its lane busy for
+ *
+ *     fixed[op] + bytes * per_byte[op](footprint)      + switch_s if the core last ran another rank
+ *
+ * where footprint is what the rank touches during the collective (its buffers), since that decides
+ * which cache or memory the bytes come from. per_byte is a curve through measured points, linear in
+ * log(footprint), flat outside.
+ */
+#pragma once
+#include "models/units.h"
+
+#define TT_PROFILE_ERROR (tt_profile_error_quark())
+GQuark tt_profile_error_quark(void);
+typedef enum { TT_PROFILE_ERROR_USAGE, TT_PROFILE_ERROR_FILE } TtProfileError;
+
+#define TT_PROFILE_OPS        10 /* as many as TtOp has values; checked where both are known */
+#define TT_PROFILE_MAX_POINTS 32
+
+typedef struct {
+    guint n;                                    /* points, 0: free */
+    double footprint_bytes[TT_PROFILE_MAX_POINTS]; /* ascending */
+    double fixed_s[TT_PROFILE_MAX_POINTS];
+    double per_byte_s[TT_PROFILE_MAX_POINTS];
+} TtOpCost;
+
+typedef struct {
+    char *name;    /* "ideal", "tutti", or the path it was read from */
+    char *machine; /* what it was measured on, NULL for built-in ones */
+    char *measured_at; /* ISO date, NULL */
+
+    gboolean lane_pushes;     /* a lane is busy until its message is injected; else it only posts it */
+    guint workers_per_rank;   /* lanes of a rank that can work at once; 0: all */
+    guint cores;              /* cores the ranks of a node share; 0: one for every worker */
+    double latency_s;         /* added to every message: flag seen by the other side */
+    double credit_s;          /* a freed slot is seen by the sender this much later */
+    double start_s;           /* once per collective and rank */
+    double switch_s;          /* a core turns to another rank */
+    TtOpCost op[TT_PROFILE_OPS];
+} TtProfile;
+
+TtProfile *tt_profile_ideal(void);
+
+/* A profile by name ("ideal", "tutti") or from a file `tutti calibrate` wrote. */
+TtProfile *tt_profile_open(const char *name_or_path, GError **error);
+void tt_profile_free(TtProfile *profile);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(TtProfile, tt_profile_free)
+
+/* .ini with units on every quantity, source and kind on every group. Written whole or not at all. */
+char *tt_profile_to_text(const TtProfile *profile);
+gboolean tt_profile_save(const TtProfile *profile, const char *path, GError **error);
+
+/* Seconds a lane works on one step. O(log points). */
+double tt_profile_op_s(const TtProfile *profile, guint op, guint64 bytes, double footprint_bytes);
