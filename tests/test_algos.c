@@ -47,10 +47,15 @@ check_shapes(const char *name, guint collective, guint P, guint group)
         for (guint slots = 1; slots <= 2; slots++)
             for (guint r = 0; r < (has_root(collective) ? 3 : 1); r++)
                 for (guint rounds = 0; rounds <= 1; rounds++) {
-                    TtPlanSpec spec = { .collective = collective, .n_ranks = P,
-                                        .count = rounds ? 10007 * P : 1013, .root = roots[r],
-                                        .type = TT_FLOAT32, .n_channels = channels, .n_slots = slots,
-                                        .slot_bytes = rounds ? 1024 : 0, .group_size = group };
+                    TtPlanSpec spec = { .collective = collective,
+                                        .n_ranks = P,
+                                        .count = rounds ? 10007 * P : 1013,
+                                        .root = roots[r],
+                                        .type = TT_FLOAT32,
+                                        .n_channels = channels,
+                                        .n_slots = slots,
+                                        .slot_bytes = rounds ? 1024 : 0,
+                                        .group_size = group };
                     g_autoptr(GError) error = NULL;
                     g_autoptr(TtPlan) plan = tt_plan_new(name, &spec, &error);
 
@@ -75,8 +80,8 @@ every_algorithm_is_proved(void)
                 check_shapes(tt_algos[a]->name, collective, P, 0);
 }
 
-/* n_chunks, n_rounds and sizes do not change what is proved: the verifier treats every span as if it
- * held data. That no size crashes or overflows is another matter. */
+/* n_chunks, n_rounds and sizes do not change what is proved: the verifier treats every span as if
+ * it held data. That no size crashes or overflows is another matter. */
 static void
 any_count_makes_a_plan(void)
 {
@@ -84,10 +89,13 @@ any_count_makes_a_plan(void)
 
     for (guint a = 0; tt_algos[a]; a++)
         for (guint collective = 0; collective < TT_N_COLLECTIVES; collective++)
-            for (guint c = 0; c < G_N_ELEMENTS(counts) && tt_algos[a]->collectives & TT_BIT(collective);
-                 c++) {
-                TtPlanSpec spec = { .collective = collective, .n_ranks = 6, .count = counts[c],
-                                    .n_channels = 2, .slot_bytes = c < 5 ? 64 : 0 };
+            for (guint c = 0;
+                 c < G_N_ELEMENTS(counts) && tt_algos[a]->collectives & TT_BIT(collective); c++) {
+                TtPlanSpec spec = { .collective = collective,
+                                    .n_ranks = 6,
+                                    .count = counts[c],
+                                    .n_channels = 2,
+                                    .slot_bytes = c < 5 ? 64 : 0 };
                 g_autoptr(TtPlan) plan = tt_plan_new(tt_algos[a]->name, &spec, NULL);
 
                 check_plan(plan);
