@@ -2,25 +2,25 @@
  *
  *     groups of 2     group 0     group 1     group 2
  *
- *     phase 0          0 <> 1      2 <> 3      4 <> 5     inner reduce-scatter: local rank p has part p
- *     phase 1          0 <-------> 2 <-------> 4          outer allreduce among those with equal p,
- *                           1 <-------> 3 <-------> 5     each on its own part
- *     phase 2          0 <> 1      2 <> 3      4 <> 5     inner allgather
+ *     phase 0          0 <> 1      2 <> 3      4 <> 5     inner reduce-scatter: local rank p has
+ * part p phase 1          0 <-------> 2 <-------> 4          outer allreduce among those with equal
+ * p, 1 <-------> 3 <-------> 5     each on its own part phase 2          0 <> 1      2 <> 3      4
+ * <> 5     inner allgather
  *
- * "hierarchical:INNER:OUTER" takes any inner algorithm that can reduce-scatter and allgather, and any
- * outer one that can allreduce. Each phase is a plan of its own; this file only renames: ranks, roles,
- * lanes, buffers (from phase 1 on, all work in place on the output) and chunks. Inner chunk c is the
- * global chunks c*Co .. (Co: chunks of the outer plan). A part is m inner chunks; outer chunk o of part p
- * is the m global chunks from (p*Co + o)*m on.
+ * "hierarchical:INNER:OUTER" takes any inner algorithm that can reduce-scatter and allgather, and
+ * any outer one that can allreduce. Each phase is a plan of its own; this file only renames: ranks,
+ * roles, lanes, buffers (from phase 1 on, all work in place on the output) and chunks. Inner chunk
+ * c is the global chunks c*Co .. (Co: chunks of the outer plan). A part is m inner chunks; outer
+ * chunk o of part p is the m global chunks from (p*Co + o)*m on.
  *
- * Every phase has lanes of its own, so that rounds overlap; a lane begins with one nop per lane of the
- * phase before, each waiting for that lane's last step. Phases of one rank are left out.
+ * Every phase has lanes of its own, so that rounds overlap; a lane begins with one nop per lane of
+ * the phase before, each waiting for that lane's last step. Phases of one rank are left out.
  *
  * Steps   those of the parts
- * Wire    2(G-1)/G * n bytes leave a rank inside its group of G, 2(N-1)/N * n/G outside it (N groups)
- * Time    one round: the sum of the phases
- * Source  Jia et al., arXiv:1807.11205, 2018; Cho et al., BlueConnect, MLSys 2019
- * Limits  whole groups of consecutive ranks; what the parts need (slots)
+ * Wire    2(G-1)/G * n bytes leave a rank inside its group of G, 2(N-1)/N * n/G outside it (N
+ * groups) Time    one round: the sum of the phases Source  Jia et al., arXiv:1807.11205, 2018; Cho
+ * et al., BlueConnect, MLSys 2019 Limits  whole groups of consecutive ranks; what the parts need
+ * (slots)
  */
 #include "algos/algo.h"
 
@@ -28,12 +28,12 @@
 #include <string.h>
 
 typedef struct {
-    TtPlan *plan;        /* as if its ranks were alone in the world, one channel, one round */
+    TtPlan *plan; /* as if its ranks were alone in the world, one channel, one round */
     gboolean is_outer;
-    gboolean on_output;  /* its input lies in our output */
-    guint first_lane;    /* sub-lanes first_lane .. + plan->lanes_per_channel are its own */
+    gboolean on_output; /* its input lies in our output */
+    guint first_lane;   /* sub-lanes first_lane .. + plan->lanes_per_channel are its own */
     guint first_role;
-    guint32 scale;       /* global chunks per chunk */
+    guint32 scale; /* global chunks per chunk */
 } Phase;
 
 typedef struct {
@@ -43,15 +43,18 @@ typedef struct {
     guint32 part_chunks; /* global chunks of one part */
 } Parts;
 
-/* --- the parts --------------------------------------------------------------------------------- */
+/* --- the parts ---------------------------------------------------------------------------------
+ */
 
 static gboolean
-add_phase(TtPlan *plan, Parts *parts, const char *algorithm, TtCollective collective, GError **error)
+add_phase(TtPlan *plan, Parts *parts, const char *algorithm, TtCollective collective,
+          GError **error)
 {
     Phase *phase = &parts->phases[parts->n_phases];
     gboolean is_outer = collective == TT_ALLREDUCE;
     TtPlanSpec spec = { .collective = collective,
-                        .n_ranks = is_outer ? plan->spec.n_ranks / parts->group_size : parts->group_size,
+                        .n_ranks =
+                            is_outer ? plan->spec.n_ranks / parts->group_size : parts->group_size,
                         .type = plan->spec.type,
                         .redop = plan->spec.redop,
                         .n_slots = plan->spec.n_slots };
@@ -146,7 +149,8 @@ hierarchical_clear(TtPlan *plan)
     g_free(parts);
 }
 
-/* --- renaming ---------------------------------------------------------------------------------- */
+/* --- renaming ----------------------------------------------------------------------------------
+ */
 
 static const Phase *
 phase_of_lane(const Parts *parts, guint sub_lane)
@@ -175,8 +179,8 @@ n_waits(const Parts *parts, const Phase *phase)
 static guint32
 lane_length(const Parts *parts, const Phase *phase, guint rank, guint sub_lane)
 {
-    guint32 n = tt_plan_n_steps(phase->plan, rank_inside(parts, phase, rank),
-                                sub_lane - phase->first_lane);
+    guint32 n =
+        tt_plan_n_steps(phase->plan, rank_inside(parts, phase, rank), sub_lane - phase->first_lane);
 
     return MAX(1, n_waits(parts, phase) + n);
 }
