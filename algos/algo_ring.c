@@ -13,9 +13,10 @@
  *
  * Steps   2P-1 per rank and round: a receive fused with the next hop's send
  * Wire    2(P-1)/P * n bytes leave each rank, the least possible
- * Time    2(P-1) * (alpha + n/P * beta); half of it for reduce-scatter and allgather
+ * Time    2(P-1) * (rounds * alpha + n/P * beta); half of it for reduce-scatter and allgather
  * Source  Patarasuk & Yuan, J. Parallel Distrib. Comput. 69(2), 2009
- * Limits  any P; chunks are summed in different rank orders, so floats are repeatable, not a left fold
+ * Limits  any P, 2 slots or more; chunks are summed in different rank orders, so floats
+ *         are repeatable, not a left fold
  */
 #include "algos/algo.h"
 
@@ -33,9 +34,19 @@ is_chain(const TtPlan *plan)
 static gboolean
 ring_init(TtPlan *plan, const char *args, GError **error)
 {
-    (void)args, (void)error;
+    guint P = plan->spec.n_ranks;
+
+    (void)args;
     plan->n_roles = N_ROLES;
-    plan->n_chunks = is_chain(plan) ? 1 : plan->spec.n_ranks;
+    plan->n_chunks = is_chain(plan) ? 1 : P;
+    /* A fused step keeps its incoming slot until it has an outgoing one. Once every rank has sent, a
+     * ring of single slots is full all round and nobody can move. */
+    if (plan->spec.n_slots == 1 && !is_chain(plan) &&
+        P >= (plan->spec.collective == TT_ALLREDUCE ? 2 : 3)) {
+        g_set_error(error, TT_PLAN_ERROR, TT_PLAN_ERROR_USAGE,
+                    "needs at least 2 slots: every rank forwards around the ring at once");
+        return FALSE;
+    }
     return TRUE;
 }
 
