@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- what may follow an option ------------------------------------------------------------------
- */
+/* --- what may follow an option ----------------------------------------------------------------- */
 
 static void
 add_word(GString *words, const char *word)
@@ -96,8 +95,7 @@ print_values(void)
     }
 }
 
-/* --- the options of a command -------------------------------------------------------------------
- */
+/* --- the options of a command ------------------------------------------------------------------ */
 
 static void
 add_entries(GString *words, const GOptionEntry *entries)

@@ -9,8 +9,7 @@ static const GOptionEntry common_entries[] = {
     { NULL },
 };
 
-/* --- parsing ------------------------------------------------------------------------------------
- */
+/* --- parsing ----------------------------------------------------------------------------------- */
 
 static GOptionContext *
 make_context(const TtCommand *command)
@@ -129,8 +128,7 @@ tt_options_free(TtOptions *options)
     g_free(options);
 }
 
-/* --- what they multiply to ----------------------------------------------------------------------
- */
+/* --- what they multiply to --------------------------------------------------------------------- */
 
 /* Allgather and reduce-scatter count per rank, rounded down to 16 bytes, as nccl-tests does. */
 static TtCase

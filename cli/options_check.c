@@ -23,8 +23,7 @@ fail(GError **error, const char *format, ...)
     return FALSE;
 }
 
-/* --- checking, a group each ---------------------------------------------------------------------
- */
+/* --- checking, a group each -------------------------------------------------------------------- */
 
 static gboolean
 unroll_sizes(TtOptions *options, guint64 begin, guint64 end, guint64 factor, guint64 step,

@@ -43,8 +43,7 @@ const TtField tt_fields[] = {
     { NULL },
 };
 
-/* --- rows ---------------------------------------------------------------------------------------
- */
+/* --- rows -------------------------------------------------------------------------------------- */
 
 TtRow
 tt_row_for(const TtPlan *plan, const TtCase *c)
@@ -105,8 +104,7 @@ row_copy(const TtRow *row)
     return copy;
 }
 
-/* --- CSV ----------------------------------------------------------------------------------------
- */
+/* --- CSV --------------------------------------------------------------------------------------- */
 
 static void
 append_text_cell(GString *line, const char *text)
@@ -189,8 +187,7 @@ print_csv_line(const TtReport *report, const TtRow *row)
     fputs(line->str, stdout);
 }
 
-/* --- the report ---------------------------------------------------------------------------------
- */
+/* --- the report -------------------------------------------------------------------------------- */
 
 TtReport *
 tt_report_new(const TtOptions *options, guint fields)

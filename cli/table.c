@@ -31,8 +31,7 @@ print_call(const TtRow *row)
            row->type, row->redop);
 }
 
-/* --- predict ------------------------------------------------------------------------------------
- */
+/* --- predict ----------------------------------------------------------------------------------- */
 
 void
 tt_print_predict_header(void)
@@ -58,8 +57,7 @@ tt_print_predict_row(const TtRow *row, gboolean mark_fastest)
     printf("  %s\n", row->limit ? row->limit : "");
 }
 
-/* --- run ----------------------------------------------------------------------------------------
- */
+/* --- run --------------------------------------------------------------------------------------- */
 
 void
 tt_print_run_header(void)
@@ -95,8 +93,7 @@ tt_print_run_row(const TtRow *out_of_place, const TtRow *in_place)
     printf("  %s\n", out_of_place->algorithm);
 }
 
-/* --- compare ------------------------------------------------------------------------------------
- */
+/* --- compare ----------------------------------------------------------------------------------- */
 
 void
 tt_print_compare_header(void)

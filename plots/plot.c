@@ -22,8 +22,7 @@ find_script(const char *name)
     g_assert_not_reached();
 }
 
-/* --- gnuplot ------------------------------------------------------------------------------------
- */
+/* --- gnuplot ----------------------------------------------------------------------------------- */
 
 gboolean
 tt_plot_available(GError **error)
@@ -70,8 +69,7 @@ append_string(GString *script, const char *name, const char *value)
     g_string_append(script, "'\n");
 }
 
-/* --- the data as gnuplot reads it ---------------------------------------------------------------
- */
+/* --- the data as gnuplot reads it -------------------------------------------------------------- */
 
 static void
 append_number(GString *script, double value)
@@ -131,8 +129,7 @@ append_all_limits(GString *script, const GPtrArray *all, guint n_times)
     append_limits(script, "y", low[1], high[1], 1.6);
 }
 
-/* --- drawing ------------------------------------------------------------------------------------
- */
+/* --- drawing ----------------------------------------------------------------------------------- */
 
 /* Draws into PATH.tmp next to the result. */
 static char *

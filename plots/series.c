@@ -24,8 +24,7 @@ series_new(const char *name)
     return series;
 }
 
-/* --- CSV ----------------------------------------------------------------------------------------
- */
+/* --- CSV --------------------------------------------------------------------------------------- */
 
 /* The cells of one line; quotes may hold commas and doubled quotes, no line breaks. */
 static GPtrArray *
@@ -149,8 +148,7 @@ tt_series_read(const char *csv_path, const char *const *columns, guint n_columns
     return g_steal_pointer(&all);
 }
 
-/* --- what plots derive --------------------------------------------------------------------------
- */
+/* --- what plots derive ------------------------------------------------------------------------- */
 
 TtSeries *
 tt_series_lowest(const GPtrArray *all, guint by)

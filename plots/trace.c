@@ -18,8 +18,7 @@ process_of(const Writer *w, guint timeline, guint rank)
     return (guint64)rank * w->n + timeline + 1;
 }
 
-/* --- JSON ---------------------------------------------------------------------------------------
- */
+/* --- JSON -------------------------------------------------------------------------------------- */
 
 static void
 begin_entry(Writer *w)
@@ -80,8 +79,7 @@ append_process(Writer *w, guint64 process, const char *name)
         process, process);
 }
 
-/* --- slices -------------------------------------------------------------------------------------
- */
+/* --- slices ------------------------------------------------------------------------------------ */
 
 static gint64
 waited_ps(const TtEvent *e)
@@ -129,8 +127,7 @@ append_wait(Writer *w, guint64 process, const TtEvent *e)
     g_string_append_c(w->text, '}');
 }
 
-/* --- messages -----------------------------------------------------------------------------------
- */
+/* --- messages ---------------------------------------------------------------------------------- */
 
 /* One end of a message. Connections are FIFOs: the k-th send meets the k-th receive. */
 typedef struct {
@@ -231,8 +228,7 @@ append_messages(Writer *w, guint timeline, const TtTimeline *t)
     }
 }
 
-/* --- a timeline ---------------------------------------------------------------------------------
- */
+/* --- a timeline -------------------------------------------------------------------------------- */
 
 static int
 compare_in_program_order(const void *pa, const void *pb)

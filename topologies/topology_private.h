@@ -1,0 +1,25 @@
+/* topology_private.h - what the files that open, route and describe a topology share. */
+#pragma once
+#include "topologies/fabric.h"
+#include "topologies/template.h"
+
+struct TtTopology {
+    char *name, *description;
+    TtKeys *keys; /* every constant with its source, for descriptions */
+    TtTemplate *node;
+    TtNetwork network; /* fabric NULL: none */
+    guint n_nodes;
+    guint32 links_per_node, n_links;
+    char **warnings;
+
+    /* [ranks of a node] What the first (last) wires of its routes carry. */
+    double *rank_out_bytes_per_s, *rank_in_bytes_per_s;
+    double node_out_bytes_per_s, node_in_bytes_per_s;
+};
+
+/* Builds a topology of @n_nodes nodes from its keys, which it takes over, also on failure. */
+TtTopology *tt_topology_new(TtKeys *keys, const char *name, guint n_nodes, GError **error);
+
+/* This machine with @n_ranks ranks (0: one per core) as an .ini text. discover_this.c, or its
+ * stand-in where hwloc is missing. Caller frees. */
+char *tt_discover_this(guint n_ranks, GError **error);
