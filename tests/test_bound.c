@@ -107,6 +107,44 @@ nothing_is_faster(void)
     CU_ASSERT(n_runs > 300);
 }
 
+/* The same on the machines that come with the program, through the public face. */
+static void
+nothing_is_faster_on_presets(void)
+{
+    g_autoptr(TtProfile) tutti = tt_profile_open("tutti", NULL);
+    guint n_runs = 0;
+
+    for (guint p = 0; tt_presets[p].name; p++) {
+        for (guint n = 1; n <= 2; n++) {
+            g_autofree char *name = g_strdup_printf("%s:%u", tt_presets[p].name, n);
+            g_autoptr(GError) error = NULL;
+            g_autoptr(TtTopology) topo = tt_topology_open(name, NULL, &error);
+
+            if (!topo) /* some presets are single nodes */
+                continue;
+            for (guint a = 0; tt_algos[a]; a++) {
+                TtPlanSpec spec = { .n_ranks = tt_topology_n_ranks(topo), .count = 1 << 20,
+                                    .group_size = tt_topology_ranks_per_node(topo), .n_channels = 2,
+                                    .slot_bytes = 1 << 18, .type = TT_FLOAT32 };
+                g_autoptr(TtPlan) plan = tt_plan_new(tt_algos[a]->name, &spec, NULL);
+
+                for (guint i = 0; plan && i < 2; i++) {
+                    TtSimOptions options = { .level = TT_LEVEL_FLOW, .profile = i ? tutti : NULL };
+                    TtSimResult result = { 0 };
+
+                    CHECK(tt_sim_run(plan, topo, &options, &result, &error), "%s on %s: %s", plan->name,
+                          name, error->message);
+                    CHECK(result.bottleneck && result.limit, "%s on %s", plan->name, name);
+                    tt_sim_result_clear(&result);
+                    g_clear_error(&error);
+                    n_runs++;
+                }
+            }
+        }
+    }
+    CU_ASSERT(n_runs > 0);
+}
+
 static void
 ring_reaches_the_bound(void)
 {
@@ -214,6 +252,7 @@ main(void)
 {
     CU_TestInfo tests[] = { { "bounds are those worked out", bounds_are_those_worked_out },
                             { "nothing is faster", nothing_is_faster },
+                            { "nothing is faster on presets", nothing_is_faster_on_presets },
                             { "ring reaches the bound", ring_reaches_the_bound },
                             { "under the bound is an error", under_the_bound_is_an_error },
                             { "levels agree where they should", levels_agree_where_they_should },
