@@ -49,7 +49,8 @@ tt_flows_free(TtFlows *self)
     g_free(self);
 }
 
-/* --- connections and links --------------------------------------------------------------------- */
+/* --- connections and links ---------------------------------------------------------------------
+ */
 
 static guint32
 find_link(TtFlows *self, TtLink id, double capacity)
@@ -136,7 +137,8 @@ tt_flows_log(TtFlows *self, guint32 flow, double rate)
         g_array_append_val(self->log, change);
 }
 
-/* --- starts and ends --------------------------------------------------------------------------- */
+/* --- starts and ends ---------------------------------------------------------------------------
+ */
 
 static void
 widen(Link *link)
@@ -238,7 +240,8 @@ tt_flows_take_shared(TtFlows *self)
     return flow;
 }
 
-/* --- settling an instant ----------------------------------------------------------------------- */
+/* --- settling an instant -----------------------------------------------------------------------
+ */
 
 static gboolean
 is_alone(const TtFlows *self, const Flow *f)
@@ -263,8 +266,8 @@ begin_alone(TtFlows *self, guint32 flow)
     tt_flows_log(self, flow, f->rate);
 }
 
-/* Queues an event for the earliest end of a sharing flow, unless one is queued. A former one that has
- * become wrong finds nothing to end and does no harm. */
+/* Queues an event for the earliest end of a sharing flow, unless one is queued. A former one that
+ * has become wrong finds nothing to end and does no harm. */
 static void
 announce(TtFlows *self)
 {

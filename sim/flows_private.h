@@ -1,7 +1,7 @@
 /* flows_private.h - what flows.c, flows_heap.c and flows_share.c share.
  *
- * Fields are split by how often they are touched: the fast path of a flow that is alone reads Flow, Hop
- * and Link; the *Share structs only matter once links are shared.
+ * Fields are split by how often they are touched: the fast path of a flow that is alone reads Flow,
+ * Hop and Link; the *Share structs only matter once links are shared.
  */
 #pragma once
 #include "sim/flows.h"
@@ -71,7 +71,8 @@ struct TtFlows {
     LinkShare *link_shares;
     guint32 n_flows, flows_room, flow_shares_room, n_hops, hops_room;
     guint32 n_links, links_room, link_shares_room;
-    guint32 *link_of; /* [net->n_links] index into links + 1; 0: not used yet. Pages come as touched. */
+    guint32
+        *link_of; /* [net->n_links] index into links + 1; 0: not used yet. Pages come as touched. */
 
     guint32 *started, *dirty; /* since the last settlement */
     guint32 n_started, started_room, n_dirty, dirty_room;

@@ -18,7 +18,7 @@ typedef struct {
     double *started; /* [flow] bytes */
     double *carried; /* [flow] integral of its rate */
     TtTime *since_ps;
-    guint seen;      /* log entries read */
+    guint seen; /* log entries read */
     const char *shape;
     guint32 seed;
 } Traffic;
@@ -30,8 +30,8 @@ read_log(Traffic *t)
     for (; t->seen < t->log->len; t->seen++) {
         const TtRateChange *change = &g_array_index(t->log, TtRateChange, t->seen);
 
-        t->carried[change->flow] += t->rate[change->flow] *
-                                    tt_ps_to_seconds(change->time_ps - t->since_ps[change->flow]);
+        t->carried[change->flow] +=
+            t->rate[change->flow] * tt_ps_to_seconds(change->time_ps - t->since_ps[change->flow]);
         t->since_ps[change->flow] = change->time_ps;
         t->rate[change->flow] = change->rate_bytes_per_s;
     }
@@ -55,9 +55,10 @@ check_fair(const Traffic *t)
         gboolean limited = t->rate[f] == 0;
 
         for (guint i = tt_flows_links(t->flows, f, links); i-- > 0;)
-            limited |= load[links[i]] >=
-                           t->net.link(t->net.context, links[i]).capacity_bytes_per_s * (1 - 1e-8) &&
-                       t->rate[f] >= fastest[links[i]] * (1 - 1e-8);
+            limited |=
+                load[links[i]] >=
+                    t->net.link(t->net.context, links[i]).capacity_bytes_per_s * (1 - 1e-8) &&
+                t->rate[f] >= fastest[links[i]] * (1 - 1e-8);
         CHECK(limited, "%s, seed %u: nothing limits flow %u to %g at %ld", t->shape, t->seed, f,
               t->rate[f], (long)t->queue.now_ps);
     }
@@ -70,7 +71,8 @@ ended(Traffic *t, guint32 flow)
     double before_rate = t->rate[flow];
 
     read_log(t);
-    CHECK(fabs(t->carried[flow] - t->started[flow]) <= before_rate * 2e-12 + 1e-6 * t->started[flow],
+    CHECK(fabs(t->carried[flow] - t->started[flow]) <=
+              before_rate * 2e-12 + 1e-6 * t->started[flow],
           "%s, seed %u: flow %u carried %g of %g", t->shape, t->seed, flow, t->carried[flow],
           t->started[flow]);
     CU_ASSERT_EQUAL(t->rate[flow], 0);
@@ -120,8 +122,9 @@ static void
 run_traffic(HandWires wires, const char *shape, guint32 seed)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(seed);
-    Traffic t = { .net = hand_network(&wires), .shape = shape, .seed = seed,
-                  .n_flows = 5 * wires.n_ranks };
+    Traffic t = {
+        .net = hand_network(&wires), .shape = shape, .seed = seed, .n_flows = 5 * wires.n_ranks
+    };
 
     t.log = g_array_new(FALSE, FALSE, sizeof(TtRateChange));
     t.rate = g_new0(double, t.n_flows);
@@ -150,18 +153,30 @@ run_traffic(HandWires wires, const char *shape, guint32 seed)
 static void
 random_traffic_is_fair_at_every_instant(void)
 {
-    static const struct { const char *name; HandWires wires; } rows[] = {
+    static const struct {
+        const char *name;
+        HandWires wires;
+    } rows[] = {
         { "crossbar", { .shape = HAND_CROSSBAR, .n_ranks = 12, .rank_bytes_per_s = 10e9 } },
         { "bus", { .shape = HAND_BUS, .n_ranks = 6, .rank_bytes_per_s = 10e9 } },
         { "line", { .shape = HAND_LINE, .n_ranks = 10, .rank_bytes_per_s = 10e9 } },
         { "nodes behind thin NICs",
-          { .shape = HAND_TWO_LEVEL, .n_ranks = 24, .per_node = 4, .rank_bytes_per_s = 10e9,
+          { .shape = HAND_TWO_LEVEL,
+            .n_ranks = 24,
+            .per_node = 4,
+            .rank_bytes_per_s = 10e9,
             .node_bytes_per_s = 7e9 } },
         { "nodes behind fat NICs",
-          { .shape = HAND_TWO_LEVEL, .n_ranks = 24, .per_node = 8, .rank_bytes_per_s = 10e9,
+          { .shape = HAND_TWO_LEVEL,
+            .n_ranks = 24,
+            .per_node = 8,
+            .rank_bytes_per_s = 10e9,
             .node_bytes_per_s = 35e9 } },
-        { "backplane", { .shape = HAND_BACKPLANE, .n_ranks = 12, .rank_bytes_per_s = 10e9,
-                         .node_bytes_per_s = 44e9 } },
+        { "backplane",
+          { .shape = HAND_BACKPLANE,
+            .n_ranks = 12,
+            .rank_bytes_per_s = 10e9,
+            .node_bytes_per_s = 44e9 } },
     };
     guint32 seed = g_random_int();
 
