@@ -27,6 +27,8 @@ const TtField tt_fields[] = {
     FIELD(predicted_us, TT_CELL_REAL, TT_FIELDS_COMPARE),
     FIELD(measured_us, TT_CELL_REAL, TT_FIELDS_COMPARE),
     FIELD(error, TT_CELL_REAL, TT_FIELDS_COMPARE),
+    FIELD(flag_ns, TT_CELL_REAL, TT_FIELDS_COMPARE),
+    FIELD(diverges, TT_CELL_TEXT, TT_FIELDS_COMPARE),
     FIELD(algbw_gbps, TT_CELL_REAL, TT_FIELDS_TIME),
     FIELD(busbw_gbps, TT_CELL_REAL, TT_FIELDS_TIME),
     FIELD(bound_us, TT_CELL_REAL, TT_FIELDS_BOUND),
@@ -71,6 +73,7 @@ tt_row_for(const TtPlan *plan, const TtCase *c)
         .predicted_us = NAN,
         .measured_us = NAN,
         .error = NAN,
+        .flag_ns = NAN,
     };
 }
 
