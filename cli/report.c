@@ -273,7 +273,7 @@ tt_report_comment(const TtReport *report, const char *format, ...)
 
     if (!tt_report_is_table(report))
         return;
-    fputs("# ", stdout);
+    fputs(format[0] ? "# " : "#", stdout);
     va_start(arguments, format);
     vfprintf(stdout, format, arguments);
     va_end(arguments);
