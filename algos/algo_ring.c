@@ -20,6 +20,8 @@
  */
 #include "algos/algo.h"
 
+#include <math.h>
+
 enum { PREV, NEXT, N_ROLES };
 
 /* Broadcast and reduce are chains: their ranks differ by where they stand. */
@@ -39,8 +41,8 @@ ring_init(TtPlan *plan, const char *args, GError **error)
     (void)args;
     plan->n_roles = N_ROLES;
     plan->n_chunks = is_chain(plan) ? 1 : P;
-    /* A fused step keeps its incoming slot until it has an outgoing one. Once every rank has sent, a
-     * ring of single slots is full all round and nobody can move. */
+    /* A fused step keeps its incoming slot until it has an outgoing one. Once every rank has sent,
+     * a ring of single slots is full all round and nobody can move. */
     if (plan->spec.n_slots == 1 && !is_chain(plan) &&
         P >= (plan->spec.collective == TT_ALLREDUCE ? 2 : 3)) {
         g_set_error(error, TT_PLAN_ERROR, TT_PLAN_ERROR_USAGE,
@@ -57,7 +59,8 @@ chain_place(const TtPlan *plan, guint channel, guint rank)
 {
     guint P = plan->spec.n_ranks;
     guint after_root = (tt_ring_position(plan, channel, rank) + P -
-                        tt_ring_position(plan, channel, plan->spec.root)) % P;
+                        tt_ring_position(plan, channel, plan->spec.root)) %
+                       P;
 
     return plan->spec.collective == TT_REDUCE ? (after_root + P - 1) % P : after_root;
 }
@@ -159,10 +162,18 @@ ring_time_s(const TtPlan *plan, double alpha_s, double beta_s_per_byte)
     double P = plan->spec.n_ranks, n = (double)plan->spec.count * tt_type_bytes(plan->spec.type);
     double laps = plan->spec.collective == TT_ALLREDUCE ? 2 : 1;
 
-    if (is_chain(plan)) /* the last slice leaves after the others and makes all hops */
-        return (P - 1 + (double)plan->n_rounds - 1) *
-               (alpha_s + n / (double)plan->n_rounds * beta_s_per_byte);
-    return laps * (P - 1) * (alpha_s + n / P * beta_s_per_byte);
+    double R = plan->n_rounds, S = plan->spec.n_slots;
+    double inject_s = n / R * beta_s_per_byte, hop_s = alpha_s + inject_s;
+
+    if (!is_chain(plan))
+        return laps * (P - 1) * (R * alpha_s + n / P * beta_s_per_byte);
+    if (P == 1)
+        return 0;
+    /* The last slice makes all hops after the others have left: back to back if S slots cover a
+     * hop, else in bursts of S slices, one burst per hop time. */
+    if (S * inject_s > hop_s)
+        return (P - 1) * hop_s + (R - 1) * inject_s;
+    return (P - 1) * hop_s + floor((R - 1) / S) * hop_s + fmod(R - 1, S) * inject_s;
 }
 
 const TtAlgo tt_algo_ring = {

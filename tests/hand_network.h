@@ -4,20 +4,22 @@
  *     bus        one link shared by all messages
  *     line       rank i -> i+1 over link i, i -> i-1 over link P+i; messages pass through
  *     two_level  nodes of ranks: links up and down of every rank, then out and in of every node
+ *     backplane  a crossbar whose messages all cross link 2P as well, of node_bytes_per_s
  */
 #pragma once
 #include "sim/network.h"
 
 #include <math.h>
 
-typedef enum { HAND_CROSSBAR, HAND_BUS, HAND_LINE, HAND_TWO_LEVEL } HandShape;
+typedef enum { HAND_CROSSBAR, HAND_BUS, HAND_LINE, HAND_TWO_LEVEL, HAND_BACKPLANE } HandShape;
 
 typedef struct {
     HandShape shape;
     guint n_ranks, per_node;
-    double rank_bytes_per_s, node_bytes_per_s; /* node: only two_level */
+    double rank_bytes_per_s, node_bytes_per_s; /* node: two_level, backplane */
     TtTime latency_ps;                         /* of every link */
     const char *kind;                          /* NULL: "ib" */
+    gboolean unbounded;                        /* no bandwidth bounds: for plans that do no collective */
 } HandWires;
 
 static inline guint
@@ -30,7 +32,7 @@ static inline TtLinkInfo
 hand_link(gconstpointer context, TtLink link)
 {
     const HandWires *w = context;
-    gboolean is_node = w->shape == HAND_TWO_LEVEL && link >= 2 * w->n_ranks;
+    gboolean is_node = link >= 2 * w->n_ranks;
 
     return (TtLinkInfo){ is_node ? w->node_bytes_per_s : w->rank_bytes_per_s, w->latency_ps,
                          w->kind ? w->kind : "ib" };
@@ -65,6 +67,8 @@ hand_route(gconstpointer context, guint src, guint dst, TtLink *links)
             links[n++] = 2 * P + a;
             links[n++] = 2 * P + hand_n_nodes(w) + b;
         }
+        if (w->shape == HAND_BACKPLANE)
+            links[n++] = 2 * P;
         links[n++] = P + dst;
     }
     return n;
@@ -76,6 +80,8 @@ hand_rank_rate(gconstpointer context, guint rank)
     const HandWires *w = context;
     gboolean is_inner = w->shape == HAND_LINE && rank > 0 && rank + 1 < w->n_ranks;
 
+    if (w->unbounded)
+        return INFINITY;
     return is_inner ? 2 * w->rank_bytes_per_s : w->rank_bytes_per_s;
 }
 
@@ -85,7 +91,7 @@ hand_node_rate(gconstpointer context, guint node)
     const HandWires *w = context;
 
     (void)node;
-    return w->shape == HAND_TWO_LEVEL ? w->node_bytes_per_s : INFINITY;
+    return w->shape == HAND_TWO_LEVEL && !w->unbounded ? w->node_bytes_per_s : INFINITY;
 }
 
 /* Borrows @wires; one node unless two_level. */

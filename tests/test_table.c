@@ -103,7 +103,8 @@ main(void)
     CU_TestInfo tests[] = { { "a copy says the same", a_copy_says_the_same },
                             { "channels share the table", channels_share_the_table },
                             { "edits show", edits_show },
-                            { "a table for other ranks is refused", a_table_for_other_ranks_is_refused },
+                            { "a table for other ranks is refused",
+                              a_table_for_other_ranks_is_refused },
                             CU_TEST_INFO_NULL };
 
     return check_main("table", tests);
