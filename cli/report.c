@@ -273,11 +273,18 @@ tt_report_comment(const TtReport *report, const char *format, ...)
 
     if (!tt_report_is_table(report))
         return;
-    fputs(format[0] ? "# " : "#", stdout);
+    fputs("# ", stdout);
     va_start(arguments, format);
     vfprintf(stdout, format, arguments);
     va_end(arguments);
     fputc('\n', stdout);
+}
+
+void
+tt_report_gap(const TtReport *report)
+{
+    if (tt_report_is_table(report))
+        puts("#");
 }
 
 void
