@@ -284,6 +284,13 @@ tt_report_comment(const TtReport *report, const char *format, ...)
 }
 
 void
+tt_report_gap(const TtReport *report)
+{
+    if (tt_report_is_table(report))
+        puts("#");
+}
+
+void
 tt_report_add(TtReport *report, const TtRow *row)
 {
     if (report->options->csv) {

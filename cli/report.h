@@ -69,6 +69,8 @@ void tt_report_warn(TtReport *report, const char *format, ...) G_GNUC_PRINTF(2, 
 /* "# ..." on standard output, in table form only. */
 void tt_report_comment(const TtReport *report, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
+void tt_report_gap(const TtReport *report); /* "#": an empty one */
+
 /* Copies the row, text and all. */
 void tt_report_add(TtReport *report, const TtRow *row);
 
