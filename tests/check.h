@@ -7,7 +7,7 @@
 /* Fails with a formatted text instead of the bare condition. */
 #define CHECK(condition, ...)                                                                      \
     do {                                                                                           \
-        gboolean check_ok = (condition);                                                           \
+        gboolean check_ok = !!(condition);                                                           \
         g_autofree char *check_text = g_strdup_printf(__VA_ARGS__);                                \
                                                                                                    \
         if (!check_ok)                                                                             \

@@ -18,7 +18,9 @@
 #define UNREACHABLE     G_MAXINT64
 #define NO_WAY          G_MAXUINT16 /* TtWay.n where there is none */
 
-/* The wires by the device they leave and by the one they enter. */
+/* The wires by the device they leave, and those that leave a forwarding device by the one they
+ * enter: of a switch's hundreds of wires a way's last step can only come from the source or from
+ * there. */
 typedef struct {
     const TtTemplate *t;
     const TtWire *wire;
@@ -29,26 +31,37 @@ typedef struct {
     gboolean *done;
 } Graph;
 
+/* Devices that forward stand together, between the holders of ranks and the NICs. */
+static gboolean
+forwards(const TtTemplate *t, guint device)
+{
+    return device >= t->first[TT_DEVICE_CPU] && device < t->first[TT_DEVICE_NIC];
+}
+
+/* Where a wire is listed: G_MAXUINT for nowhere. */
+static guint
+place_of(const TtTemplate *t, guint w, gboolean by_from)
+{
+    const TtWire *wire = &g_array_index(t->wires, TtWire, w);
+
+    return by_from ? wire->from : forwards(t, wire->from) ? wire->to : G_MAXUINT;
+}
+
 /* Counting sort of wire numbers by device. */
 static void
 sort_wires(const TtTemplate *t, gboolean by_from, guint *first, guint16 *sorted)
 {
-    guint n = t->wires->len;
     g_autofree guint *next = NULL;
 
-    for (guint w = 0; w < n; w++) {
-        const TtWire *wire = &g_array_index(t->wires, TtWire, w);
-
-        first[(by_from ? wire->from : wire->to) + 1]++;
-    }
+    for (guint w = 0; w < t->wires->len; w++)
+        if (place_of(t, w, by_from) != G_MAXUINT)
+            first[place_of(t, w, by_from) + 1]++;
     for (guint d = 0; d <= t->n_devices; d++)
         first[d + 1] += first[d];
     next = g_memdup2(first, (t->n_devices + 1) * sizeof *first);
-    for (guint w = 0; w < n; w++) {
-        const TtWire *wire = &g_array_index(t->wires, TtWire, w);
-
-        sorted[next[by_from ? wire->from : wire->to]++] = w;
-    }
+    for (guint w = 0; w < t->wires->len; w++)
+        if (place_of(t, w, by_from) != G_MAXUINT)
+            sorted[next[place_of(t, w, by_from)]++] = w;
 }
 
 static void
@@ -86,13 +99,6 @@ graph_clear(Graph *g)
     g_free(g->done);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Graph, graph_clear)
-
-/* Devices that forward stand together, between the holders of ranks and the NICs. */
-static gboolean
-forwards(const TtTemplate *t, guint device)
-{
-    return device >= t->first[TT_DEVICE_CPU] && device < t->first[TT_DEVICE_NIC];
-}
 
 static void
 relax(Graph *g, guint device)
@@ -132,6 +138,29 @@ search(Graph *g, guint src)
     }
 }
 
+/* The wires by which a shortest way from @src enters @at; returns how many, 1 at least. */
+static guint
+last_steps(const Graph *g, guint src, guint at, guint16 *best, guint max)
+{
+    guint n = 0;
+
+    for (guint i = g->out_first[src]; i < g->out_first[src + 1] && n < max; i++) {
+        guint16 w = g->out_wire[i];
+
+        if (g->wire[w].to == at && g->cost_ps[w] == g->dist_ps[at])
+            best[n++] = w;
+    }
+    for (guint i = g->in_first[at]; i < g->in_first[at + 1] && n < max; i++) {
+        guint16 w = g->in_wire[i];
+        guint from = g->wire[w].from;
+
+        if (g->dist_ps[from] != UNREACHABLE && g->dist_ps[from] + g->cost_ps[w] == g->dist_ps[at])
+            best[n++] = w;
+    }
+    g_assert(n > 0);
+    return n;
+}
+
 /* Writes the way from the search's @src to @dst. n is NO_WAY if there is none within TT_MAX_WAY. */
 static void
 trace(const Graph *g, guint src, guint dst, TtWay *way)
@@ -144,20 +173,11 @@ trace(const Graph *g, guint src, guint dst, TtWay *way)
         return;
     for (guint at = dst; at != src; at = g->wire[backwards[n - 1]].from) {
         guint16 best[64];
-        guint n_best = 0;
+        guint n_best;
 
-        for (guint i = g->in_first[at]; i < g->in_first[at + 1] && n_best < G_N_ELEMENTS(best);
-             i++) {
-            guint16 w = g->in_wire[i];
-            guint from = g->wire[w].from;
-
-            if ((from == src || forwards(g->t, from)) && g->dist_ps[from] != UNREACHABLE &&
-                g->dist_ps[from] + g->cost_ps[w] == g->dist_ps[at])
-                best[n_best++] = w;
-        }
-        g_assert(n_best > 0);
         if (n == TT_MAX_WAY)
             return;
+        n_best = last_steps(g, src, at, best, G_N_ELEMENTS(best));
         backwards[n++] = best[(src + dst) % n_best];
     }
     for (guint i = 0; i < n; i++)
@@ -247,12 +267,13 @@ ways_of_nics(Graph *g, TtTemplate *t)
 }
 
 /* The cheapest way from @rank over NVLink to a peer that reaches @nic without a CPU, if it is
- * cheaper than the direct way. Among equal peers the NIC's number decides. */
+ * cheaper than the direct way. Among equal peers the NIC's number decides. @direct: ways without a
+ * peer's help, [R * N]; @near: those of them that pass no CPU. */
 static void
 try_peers(const Graph *g, const TtTemplate *t, guint rank, guint nic, const TtWay *direct,
-          TtWay *out)
+          const guint8 *near, TtWay *out)
 {
-    gint64 best_ps = way_cost_ps(g, &direct[rank * t->n_nics + nic]);
+    gint64 direct_ps = way_cost_ps(g, &direct[rank * t->n_nics + nic]), best_ps = direct_ps;
     guint best[TT_MAX_RANKS_PER_NODE], n_best = 0;
 
     for (guint peer = 0; peer < t->n_ranks; peer++) {
@@ -260,15 +281,15 @@ try_peers(const Graph *g, const TtTemplate *t, guint rank, guint nic, const TtWa
         const TtWay *rest = &direct[peer * t->n_nics + nic];
         gint64 cost_ps;
 
-        if (peer == rank || !all_nvlink(g, across) || rest->n == NO_WAY || passes_cpu(g, rest) ||
-            across->n + rest->n > TT_MAX_WAY)
+        if (peer == rank || !near[peer * t->n_nics + nic] || across->n + rest->n > TT_MAX_WAY ||
+            !all_nvlink(g, across))
             continue;
         cost_ps = way_cost_ps(g, across) + way_cost_ps(g, rest);
         if (cost_ps < best_ps) {
             best_ps = cost_ps;
             n_best = 0;
         }
-        if (cost_ps == best_ps && (n_best > 0 || cost_ps < way_cost_ps(g, out)))
+        if (cost_ps == best_ps && best_ps < direct_ps)
             best[n_best++] = peer;
     }
     if (n_best > 0) {
@@ -287,13 +308,16 @@ ways_through_peers(Graph *g, TtTemplate *t)
 {
     gsize n = (gsize)t->n_ranks * t->n_nics;
     g_autofree TtWay *direct = g_memdup2(t->out, n * sizeof *t->out);
+    g_autofree guint8 *near = g_new(guint8, n);
 
+    for (gsize i = 0; i < n; i++)
+        near[i] = direct[i].n != NO_WAY && !passes_cpu(g, &direct[i]);
     for (guint r = 0; r < t->n_ranks; r++) {
         for (guint nic = 0; nic < t->n_nics; nic++) {
             TtWay *way = &t->out[r * t->n_nics + nic];
 
             if (t->pxn)
-                try_peers(g, t, r, nic, direct, way);
+                try_peers(g, t, r, nic, direct, near, way);
             t->on_rail[r * t->n_nics + nic] = way->n != NO_WAY && !passes_cpu(g, way);
         }
     }
