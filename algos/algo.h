@@ -15,26 +15,31 @@ struct TtAlgo {
     guint collectives;   /* TT_BIT(TT_ALLREDUCE) | ... */
 
     /* @args: what followed the first ':' in the name, or NULL. Sets n_chunks, max_span (default 1),
-     * lanes_per_channel (default 1), n_roles, uses_scratch, data. May refuse (TT_PLAN_ERROR_USAGE). */
+     * lanes_per_channel (default 1), n_roles, uses_scratch, data. May refuse (TT_PLAN_ERROR_USAGE).
+     */
     gboolean (*init)(TtPlan *plan, const char *args, GError **error);
     void (*clear)(TtPlan *plan); /* releases plan->data; may be NULL */
 
-    /* Ranks with equal programs on a channel share an id. NULL: every rank is its own (id = rank). */
+    /* Ranks with equal programs on a channel share an id. NULL: every rank is its own (id = rank).
+     */
     guint32 (*program)(const TtPlan *plan, guint rank, guint channel);
 
     /* Steps of one round in a sub-lane. dep_lane holds a sub-lane of the same channel. */
     guint32 (*n_steps)(const TtPlan *plan, guint32 program, guint sub_lane);
     TtStep (*step)(const TtPlan *plan, guint32 program, guint sub_lane, guint32 i);
 
-    /* Absolute number of the chunk a step calls @relative. NULL: the same number. Programs are shared
-     * by calling chunks "mine, my neighbour's, ..." . Only for steps of one chunk. */
+    /* Absolute number of the chunk a step calls @relative. NULL: the same number. Programs are
+     * shared by calling chunks "mine, my neighbour's, ..." . Only for steps of one chunk. */
     guint32 (*chunk)(const TtPlan *plan, guint rank, guint channel, guint32 relative);
 
     /* The rank behind a role on this channel, TT_NO_RANK if there is none. */
     guint (*peer)(const TtPlan *plan, guint rank, guint channel, guint role);
 
-    /* Closed form with latency @alpha_s and @beta_s_per_byte for every message, one message per
-     * direction and rank at a time, any number may be in flight elsewhere. NULL: none known. */
+    /* Closed form. A message of b bytes keeps its sender's way out and its receiver's way in busy
+     * for b * @beta_s_per_byte and arrives @alpha_s later; messages that want the same way at the
+     * same time share it evenly; all else is free and costs nothing. Exact where all pieces of a
+     * step are equal. NULL: none known; NAN: none for this shape (so many ranks, so many rounds).
+     */
     double (*time_s)(const TtPlan *plan, double alpha_s, double beta_s_per_byte);
 };
 
@@ -49,7 +54,8 @@ const TtAlgo *tt_algo_find(const char *name); /* NULL if unknown; @name may carr
 guint tt_virtual_rank(const TtPlan *plan, guint rank);
 guint tt_real_rank(const TtPlan *plan, guint virtual_rank);
 
-/* The ring of one channel. Groups keep their order; inside each, the first rank moves on by one from
- * channel to channel, so that with several channels every rank of a node faces the network once. */
+/* The ring of one channel. Groups keep their order; inside each, the first rank moves on by one
+ * from channel to channel, so that with several channels every rank of a node faces the network
+ * once. */
 guint tt_ring_position(const TtPlan *plan, guint channel, guint rank);
 guint tt_ring_rank(const TtPlan *plan, guint channel, guint position);

@@ -13,11 +13,14 @@
  *
  * Steps   2P-1 per rank and round: a receive fused with the next hop's send
  * Wire    2(P-1)/P * n bytes leave each rank, the least possible
- * Time    2(P-1) * (alpha + n/P * beta); half of it for reduce-scatter and allgather
+ * Time    2(P-1) * (rounds * alpha + n/P * beta); half of it for reduce-scatter and allgather
  * Source  Patarasuk & Yuan, J. Parallel Distrib. Comput. 69(2), 2009
- * Limits  any P; chunks are summed in different rank orders, so floats are repeatable, not a left fold
+ * Limits  any P, 2 slots or more; chunks are summed in different rank orders, so floats
+ *         are repeatable, not a left fold
  */
 #include "algos/algo.h"
+
+#include <math.h>
 
 enum { PREV, NEXT, N_ROLES };
 
@@ -33,9 +36,19 @@ is_chain(const TtPlan *plan)
 static gboolean
 ring_init(TtPlan *plan, const char *args, GError **error)
 {
-    (void)args, (void)error;
+    guint P = plan->spec.n_ranks;
+
+    (void)args;
     plan->n_roles = N_ROLES;
-    plan->n_chunks = is_chain(plan) ? 1 : plan->spec.n_ranks;
+    plan->n_chunks = is_chain(plan) ? 1 : P;
+    /* A fused step keeps its incoming slot until it has an outgoing one. Once every rank has sent,
+     * a ring of single slots is full all round and nobody can move. */
+    if (plan->spec.n_slots == 1 && !is_chain(plan) &&
+        P >= (plan->spec.collective == TT_ALLREDUCE ? 2 : 3)) {
+        g_set_error(error, TT_PLAN_ERROR, TT_PLAN_ERROR_USAGE,
+                    "needs at least 2 slots: every rank forwards around the ring at once");
+        return FALSE;
+    }
     return TRUE;
 }
 
@@ -46,7 +59,8 @@ chain_place(const TtPlan *plan, guint channel, guint rank)
 {
     guint P = plan->spec.n_ranks;
     guint after_root = (tt_ring_position(plan, channel, rank) + P -
-                        tt_ring_position(plan, channel, plan->spec.root)) % P;
+                        tt_ring_position(plan, channel, plan->spec.root)) %
+                       P;
 
     return plan->spec.collective == TT_REDUCE ? (after_root + P - 1) % P : after_root;
 }
@@ -148,10 +162,20 @@ ring_time_s(const TtPlan *plan, double alpha_s, double beta_s_per_byte)
     double P = plan->spec.n_ranks, n = (double)plan->spec.count * tt_type_bytes(plan->spec.type);
     double laps = plan->spec.collective == TT_ALLREDUCE ? 2 : 1;
 
-    if (is_chain(plan)) /* the last slice leaves after the others and makes all hops */
-        return (P - 1 + (double)plan->n_rounds - 1) *
-               (alpha_s + n / (double)plan->n_rounds * beta_s_per_byte);
-    return laps * (P - 1) * (alpha_s + n / P * beta_s_per_byte);
+    double R = plan->n_rounds, S = plan->spec.n_slots;
+    double inject_s = n / R * beta_s_per_byte, hop_s = alpha_s + inject_s;
+
+    if (!is_chain(plan))
+        return laps * (P - 1) * (R * alpha_s + n / P * beta_s_per_byte);
+    if (P == 1)
+        return 0;
+    if (plan->spec.n_channels > 1 && plan->spec.group_size < plan->spec.n_ranks)
+        return NAN; /* channels take different ways and do not all share each wire */
+    /* The last slice makes all hops after the others have left: back to back if S slots cover a
+     * hop, else in bursts of S slices, one burst per hop time. */
+    if (S * inject_s > hop_s)
+        return (P - 1) * hop_s + (R - 1) * inject_s;
+    return (P - 1) * hop_s + floor((R - 1) / S) * hop_s + fmod(R - 1, S) * inject_s;
 }
 
 const TtAlgo tt_algo_ring = {

@@ -10,20 +10,18 @@
  *
  * Steps   up: one per child and a send, fused; down: the same
  * Wire    2n bytes leave an inner rank downwards, n upwards
- * Time    (2 * depth + rounds - 1) message times of n/rounds bytes, when a rank can serve both
- *         children at once
+ * Time    one round: alpha + 2n * beta per level and direction, less where a rank has one child;
+ *         many rounds: about (2 * depth + rounds - 1) message times of 2n/rounds bytes
  * Source  Sanders, Speck & Traeff, Parallel Computing 35(12), 2009 (introduction)
  * Limits  any P; half the ranks are leaves whose sending side is half idle (see double-tree)
  */
 #include "algos/algo.h"
+#include "algos/trees.h"
 
-enum { PARENT, CHILD0, CHILD1, N_ROLES };
+#include <math.h>
+
+enum { PARENT, N_ROLES = PARENT + 3 };
 enum { UP, DOWN };
-
-/* Program id: 4 * n_children + 1 if there is no parent. */
-#define PROGRAM(n_children, is_root) (4 * (n_children) + ((is_root) ? 1 : 0))
-#define N_CHILDREN(program)          ((program) / 4)
-#define IS_ROOT(program)             ((program) % 2 == 1)
 
 static gboolean
 tree_init(TtPlan *plan, const char *args, GError **error)
@@ -39,78 +37,29 @@ static guint32
 tree_program(const TtPlan *plan, guint rank, guint channel)
 {
     guint v = tt_virtual_rank(plan, rank), P = plan->spec.n_ranks;
-    guint n_children = 2 * v + 2 < P ? 2 : 2 * v + 1 < P ? 1 : 0;
 
     (void)channel;
-    return PROGRAM(n_children, v == 0);
-}
-
-static gboolean
-goes_up(const TtPlan *plan, guint sub_lane)
-{
-    return plan->spec.collective == TT_REDUCE ||
-           (plan->spec.collective == TT_ALLREDUCE && sub_lane == UP);
+    return tt_tree_kind(2 * v + 2 < P ? 2 : 2 * v + 1 < P ? 1 : 0, v == 0);
 }
 
 static guint32
 tree_n_steps(const TtPlan *plan, guint32 program, guint sub_lane)
 {
-    (void)plan, (void)sub_lane;
-    return MAX(1, N_CHILDREN(program));
-}
+    TtTreeNode node = tt_tree_node(plan, program, PARENT, 0);
 
-/* Where partial sums rest between the first child and the second. Only the root of a reduce has an
- * output; in place, an allreduce's output is its input, which nobody reads again. */
-static TtBuffer
-partial_buffer(const TtPlan *plan, guint32 program)
-{
-    return plan->spec.collective == TT_REDUCE && !IS_ROOT(program) ? TT_SCRATCH : TT_OUTPUT;
-}
-
-static TtStep
-up_step(const TtPlan *plan, guint32 program, guint32 i)
-{
-    guint n_children = N_CHILDREN(program);
-    TtBuffer partial = partial_buffer(plan, program);
-    TtBuffer local = i == 0 ? TT_INPUT : partial;
-
-    if (n_children == 0)
-        return IS_ROOT(program) ? tt_copy(TT_INPUT, TT_OUTPUT, 0) : tt_send(PARENT, TT_INPUT, 0);
-    if (i + 1 < n_children || IS_ROOT(program))
-        return tt_recv_reduce(CHILD0 + i, local, partial, 0);
-    return tt_recv_reduce_send(CHILD0 + i, PARENT, local, 0);
-}
-
-static TtStep
-down_step(const TtPlan *plan, guint32 program, guint32 i)
-{
-    guint n_children = N_CHILDREN(program);
-    gboolean broadcast = plan->spec.collective == TT_BROADCAST;
-    TtStep step;
-
-    if (n_children == 0)
-        step = !IS_ROOT(program) ? tt_recv(PARENT, TT_OUTPUT, 0)
-               : broadcast       ? tt_copy(TT_INPUT, TT_OUTPUT, 0)
-                                 : tt_nop();
-    else if (i > 0)
-        step = tt_send(CHILD0 + i, TT_OUTPUT, 0);
-    else if (!IS_ROOT(program))
-        step = tt_recv_copy_send(PARENT, CHILD0, TT_OUTPUT, 0);
-    else if (broadcast)
-        step = tt_copy_send(CHILD0, TT_INPUT, TT_OUTPUT, 0);
-    else
-        step = tt_send(CHILD0, TT_OUTPUT, 0);
-
-    /* The slice must have left upwards before it is overwritten from above. */
-    if (!broadcast && i == 0)
-        step = tt_after(step, UP, MAX(1, n_children) - 1);
-    return step;
+    (void)sub_lane;
+    return tt_tree_n_steps(node.n_children);
 }
 
 static TtStep
 tree_step(const TtPlan *plan, guint32 program, guint sub_lane, guint32 i)
 {
-    return goes_up(plan, sub_lane) ? up_step(plan, program, i) : down_step(plan, program, i);
+    TtTreeNode node = tt_tree_node(plan, program, PARENT, 0);
+    gboolean allreduce = plan->spec.collective == TT_ALLREDUCE;
+
+    if (plan->spec.collective == TT_REDUCE || (allreduce && sub_lane == UP))
+        return tt_tree_up(&node, i);
+    return tt_tree_down(&node, allreduce ? UP : TT_NO_LANE, FALSE, i);
 }
 
 static guint
@@ -124,6 +73,56 @@ tree_peer(const TtPlan *plan, guint rank, guint channel, guint role)
     return 2 * v + role < P ? tt_real_rank(plan, 2 * v + role) : TT_NO_RANK;
 }
 
+/* When the sum is complete at the root of a tree of @P ranks. A child's message takes @b alone; two
+ * that overlap share the parent's way in, and the second is in b after it started or 2b after the
+ * first did, whichever is later. */
+static double
+up_s(guint P, double a, double b)
+{
+    guint last_level = 1, left, right;
+    double early, late;
+
+    if (((P + 1) & P) == 0) /* all levels full: children are always ready together */
+        return (31 - __builtin_clz(P + 1) - 1) * (a + 2 * b);
+    if (P == 2)
+        return a + b;
+    while (last_level * 2 <= P) /* room in the last level, where the tree may be ragged */
+        last_level *= 2;
+    left = (last_level - 2) / 2 + MIN(P - last_level + 1, last_level / 2);
+    right = P - 1 - left;
+    early = up_s(left, a, b);
+    late = up_s(right, a, b);
+    if (early > late) {
+        double swap = early;
+
+        early = late;
+        late = swap;
+    }
+    return MAX(late + b, early + 2 * b) + a;
+}
+
+/* When the result is everywhere: down the left edge, which is the longest way; both children are
+ * served at once. If the last level is a single rank, its parent serves it alone. */
+static double
+down_s(guint P, double a, double b)
+{
+    guint depth = 31 - __builtin_clz(P);
+
+    return depth == 0 ? 0 : depth * (a + 2 * b) - (P == 1u << depth ? b : 0);
+}
+
+static double
+tree_time_s(const TtPlan *plan, double alpha_s, double beta_s_per_byte)
+{
+    double message_s = (double)plan->spec.count * tt_type_bytes(plan->spec.type) * beta_s_per_byte;
+    guint P = plan->spec.n_ranks;
+
+    if (plan->n_rounds > 1)
+        return NAN;
+    return (plan->spec.collective == TT_BROADCAST ? 0 : up_s(P, alpha_s, message_s)) +
+           (plan->spec.collective == TT_REDUCE ? 0 : down_s(P, alpha_s, message_s));
+}
+
 const TtAlgo tt_algo_tree = {
     .name = "tree",
     .summary = "pipelined binary tree: reduce up, broadcast down, both at once",
@@ -134,4 +133,5 @@ const TtAlgo tt_algo_tree = {
     .n_steps = tree_n_steps,
     .step = tree_step,
     .peer = tree_peer,
+    .time_s = tree_time_s,
 };

@@ -2,15 +2,15 @@
 
 #include <string.h>
 
-/* Channels and rounds cut at multiples of this, so that vector loops and cache lines stay whole and a
- * handful of elements is not scattered over many messages. Chunks are cut at single elements: they
- * must agree with the ranks' parts. */
+/* Channels and rounds cut at multiples of this, so that vector loops and cache lines stay whole and
+ * a handful of elements is not scattered over many messages. Chunks are cut at single elements:
+ * they must agree with the ranks' parts. */
 #define PIECE_BYTES 64
 
 /* Sanity limits: a plan past these is a typing error, not a machine. */
-#define MAX_RANKS (1u << 24)
+#define MAX_RANKS    (1u << 24)
 #define MAX_CHANNELS 1024u
-#define MAX_SLOTS 65536u
+#define MAX_SLOTS    65536u
 
 GQuark
 tt_plan_error_quark(void)
@@ -45,9 +45,11 @@ tt_buffer_name(guint buffer)
     return buffer < TT_N_BUFFERS ? names[buffer] : "?";
 }
 
-/* --- ranges ------------------------------------------------------------------------------------ */
+/* --- ranges ------------------------------------------------------------------------------------
+ */
 
-/* Part i of n of [0, total): parts differ by at most one, part boundaries nest when n divides n'. */
+/* Part i of n of [0, total): parts differ by at most one, part boundaries nest when n divides n'.
+ */
 static inline guint64
 cut(guint64 total, guint64 i, guint64 n)
 {
@@ -102,7 +104,8 @@ tt_plan_range(const TtPlan *plan, guint channel, guint64 round, guint32 chunk)
 }
 
 guint64
-tt_plan_span_count(const TtPlan *plan, guint channel, guint64 round, guint32 chunk, guint32 n_chunks)
+tt_plan_span_count(const TtPlan *plan, guint channel, guint64 round, guint32 chunk,
+                   guint32 n_chunks)
 {
     guint64 count = 0;
 
@@ -112,7 +115,8 @@ tt_plan_span_count(const TtPlan *plan, guint channel, guint64 round, guint32 chu
 }
 
 TtRange
-tt_plan_next_piece(const TtPlan *plan, guint channel, guint64 round, guint32 *chunk, guint32 *n_chunks)
+tt_plan_next_piece(const TtPlan *plan, guint channel, guint64 round, guint32 *chunk,
+                   guint32 *n_chunks)
 {
     TtRange range = tt_plan_range(plan, channel, round, *chunk);
 
@@ -174,8 +178,9 @@ tt_plan_max_message_bytes(const TtPlan *plan)
     if (plan->spec.n_channels == 1 && plan->n_rounds == 1) { /* spans are contiguous */
         guint64 chunks = MIN(plan->max_span, plan->n_chunks);
 
-        return MIN(whole, (guint64)((unsigned __int128)plan->spec.count * chunks / plan->n_chunks + 1) *
-                              tt_type_bytes(plan->spec.type));
+        return MIN(whole,
+                   (guint64)((unsigned __int128)plan->spec.count * chunks / plan->n_chunks + 1) *
+                       tt_type_bytes(plan->spec.type));
     }
     return MIN(whole, largest_piece_bytes(plan, plan->n_rounds) * plan->max_span);
 }
@@ -190,14 +195,16 @@ count_rounds(const TtPlan *plan)
         return 1;
     if (tt_plan_max_message_bytes(plan) <= plan->spec.slot_bytes)
         return 1;
-    per_chunk = MAX(PIECE_BYTES, plan->spec.slot_bytes / plan->max_span / PIECE_BYTES * PIECE_BYTES);
+    per_chunk =
+        MAX(PIECE_BYTES, plan->spec.slot_bytes / plan->max_span / PIECE_BYTES * PIECE_BYTES);
     piece = largest_piece_bytes(plan, 1);
     /* One channel and one round is not cut at PIECE_BYTES; from two rounds on it is. */
     piece = (piece + PIECE_BYTES - 1) / PIECE_BYTES * PIECE_BYTES;
     return MAX(1, (piece + per_chunk - 1) / per_chunk);
 }
 
-/* --- making a plan ----------------------------------------------------------------------------- */
+/* --- making a plan -----------------------------------------------------------------------------
+ */
 
 static gboolean
 check_spec(TtPlanSpec *spec, GError **error)
@@ -222,11 +229,11 @@ check_spec(TtPlanSpec *spec, GError **error)
         what = "ranks must come in whole groups";
     if (!what)
         return TRUE;
-    g_set_error(error, TT_PLAN_ERROR, TT_PLAN_ERROR_USAGE,
-                "%s (ranks %u, channels %u, slots %u, root %u, group size %u, count %" G_GUINT64_FORMAT
-                ")",
-                what, spec->n_ranks, spec->n_channels, spec->n_slots, spec->root, spec->group_size,
-                spec->count);
+    g_set_error(
+        error, TT_PLAN_ERROR, TT_PLAN_ERROR_USAGE,
+        "%s (ranks %u, channels %u, slots %u, root %u, group size %u, count %" G_GUINT64_FORMAT ")",
+        what, spec->n_ranks, spec->n_channels, spec->n_slots, spec->root, spec->group_size,
+        spec->count);
     return FALSE;
 }
 
@@ -288,8 +295,8 @@ tt_plan_new(const char *algorithm, const TtPlanSpec *spec, GError **error)
 
         for (guint i = 0; tt_algos[i]; i++)
             g_string_append_printf(known, "%s%s", i ? ", " : "", tt_algos[i]->name);
-        g_set_error(error, TT_PLAN_ERROR, TT_PLAN_ERROR_USAGE, "unknown algorithm \"%s\" (one of: %s)",
-                    algorithm, known->str);
+        g_set_error(error, TT_PLAN_ERROR, TT_PLAN_ERROR_USAGE,
+                    "unknown algorithm \"%s\" (one of: %s)", algorithm, known->str);
         return NULL;
     }
     return tt_plan_new_for(algo, NULL, algorithm, spec, error);
@@ -306,7 +313,8 @@ tt_plan_free(TtPlan *plan)
     g_free(plan);
 }
 
-/* --- asking a plan ----------------------------------------------------------------------------- */
+/* --- asking a plan -----------------------------------------------------------------------------
+ */
 
 guint32
 tt_plan_program(const TtPlan *plan, guint rank, guint channel)
@@ -343,7 +351,8 @@ tt_plan_peer(const TtPlan *plan, guint rank, guint lane, guint role)
     return plan->algo->peer(plan, rank, tt_plan_channel(plan, lane), role);
 }
 
-/* --- the registry and what algorithms share ---------------------------------------------------- */
+/* --- the registry and what algorithms share ----------------------------------------------------
+ */
 
 const TtAlgo *
 tt_algo_find(const char *name)
@@ -392,7 +401,8 @@ tt_ring_rank(const TtPlan *plan, guint channel, guint position)
     return position - local + (local + channel) % group;
 }
 
-/* --- step constructors ------------------------------------------------------------------------- */
+/* --- step constructors -------------------------------------------------------------------------
+ */
 
 static TtStep
 make(TtOp op, guint from, guint to, TtBuffer src, TtBuffer dst, guint32 chunk)

@@ -39,33 +39,34 @@ typedef struct TtAlgo TtAlgo; /* algo.h */
 /* What was asked for. Zero-initialised fields take the defaults given. */
 typedef struct {
     TtCollective collective;
-    guint n_ranks;      /* >= 1 */
-    guint64 count;      /* elements of the whole vector; count * type size < 2^62 */
+    guint n_ranks; /* >= 1 */
+    guint64 count; /* elements of the whole vector; count * type size < 2^62 */
     TtType type;
     TtRedop redop;
-    guint root;         /* broadcast and reduce */
-    guint n_channels;   /* 0: 1 */
-    guint n_slots;      /* per connection; 0: 2 */
-    guint64 slot_bytes; /* aim for messages no larger than this; 0: no rounds, messages as they come */
-    guint group_size;   /* ranks that are close (one node), consecutive; 0: all of them */
+    guint root;       /* broadcast and reduce */
+    guint n_channels; /* 0: 1 */
+    guint n_slots;    /* per connection; 0: 2 */
+    guint64
+        slot_bytes; /* aim for messages no larger than this; 0: no rounds, messages as they come */
+    guint group_size; /* ranks that are close (one node), consecutive; 0: all of them */
 } TtPlanSpec;
 
 typedef struct TtPlan {
-    TtPlanSpec spec;  /* as asked, defaults filled in */
-    char *name;       /* as asked: "ring", "hierarchical:ring:tree" */
+    TtPlanSpec spec; /* as asked, defaults filled in */
+    char *name;      /* as asked: "ring", "hierarchical:ring:tree" */
     const TtAlgo *algo;
 
     /* The shape, set by the algorithm's init(). */
-    guint32 n_chunks;          /* for reduce-scatter and allgather a multiple of n_ranks */
-    guint32 max_span;          /* the most chunks one step moves */
+    guint32 n_chunks; /* for reduce-scatter and allgather a multiple of n_ranks */
+    guint32 max_span; /* the most chunks one step moves */
     guint16 lanes_per_channel;
-    guint32 n_roles;           /* roles are 0 .. n_roles-1 */
+    guint32 n_roles; /* roles are 0 .. n_roles-1 */
     gboolean uses_scratch;
-    gpointer data;             /* the algorithm's own, released by its clear() */
+    gpointer data; /* the algorithm's own, released by its clear() */
 
     /* Derived. */
-    guint16 n_lanes;           /* n_channels * lanes_per_channel */
-    guint64 n_rounds;          /* >= 1 */
+    guint16 n_lanes;  /* n_channels * lanes_per_channel */
+    guint64 n_rounds; /* >= 1 */
 } TtPlan;
 
 /* Steps. The local operand is read from buffer `src`, the result stored to `dst`, both at the
@@ -162,13 +163,15 @@ TtPlan *tt_plan_new_for(const TtAlgo *algo, gpointer data, const char *name, con
 void tt_plan_free(TtPlan *plan);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(TtPlan, tt_plan_free)
 
-/* The program a rank runs on a channel: equal ids mean equal step lists (before chunk relabelling). */
+/* The program a rank runs on a channel: equal ids mean equal step lists (before chunk relabelling).
+ */
 guint32 tt_plan_program(const TtPlan *plan, guint rank, guint channel);
 
 /* Steps of one round in @lane of @rank. */
 guint32 tt_plan_n_steps(const TtPlan *plan, guint rank, guint lane);
 
-/* Step i of one round, 0 <= i < n_steps, with absolute chunk numbers. O(1), computed, not stored. */
+/* Step i of one round, 0 <= i < n_steps, with absolute chunk numbers. O(1), computed, not stored.
+ */
 TtStep tt_plan_step(const TtPlan *plan, guint rank, guint lane, guint32 i);
 
 /* The rank behind a role; TT_NO_RANK if this rank has none (the root's parent). */
@@ -180,7 +183,8 @@ tt_plan_channel(const TtPlan *plan, guint lane)
     return lane / plan->lanes_per_channel;
 }
 
-/* Elements of chunk @chunk that @channel handles in @round. Any argument in range; count may be 0. */
+/* Elements of chunk @chunk that @channel handles in @round. Any argument in range; count may be 0.
+ */
 TtRange tt_plan_range(const TtPlan *plan, guint channel, guint64 round, guint32 chunk);
 
 /* Elements of chunk @chunk over all channels and rounds. */
@@ -192,7 +196,8 @@ guint64 tt_plan_span_count(const TtPlan *plan, guint channel, guint64 round, gui
 
 /* The longest contiguous piece that starts at chunk *chunk of a span of *n_chunks; advances both.
  * Adjacent chunks come as one piece when there is one channel and one round. For loops:
- *     while (n_chunks > 0) { TtRange piece = tt_plan_next_piece(plan, ch, round, &chunk, &n_chunks); */
+ *     while (n_chunks > 0) { TtRange piece = tt_plan_next_piece(plan, ch, round, &chunk,
+ * &n_chunks); */
 TtRange tt_plan_next_piece(const TtPlan *plan, guint channel, guint64 round, guint32 *chunk,
                            guint32 *n_chunks);
 
@@ -213,6 +218,6 @@ TtStep tt_recv_copy_send(guint from, guint to, TtBuffer dst, guint32 chunk);
 TtStep tt_recv_reduce(guint role, TtBuffer src, TtBuffer dst, guint32 chunk);
 TtStep tt_recv_reduce_send(guint from, guint to, TtBuffer src, guint32 chunk);
 TtStep tt_recv_reduce_copy_send(guint from, guint to, TtBuffer src, TtBuffer dst, guint32 chunk);
-TtStep tt_span(TtStep step, guint32 n_chunks);                   /* the same step over more chunks */
-TtStep tt_after(TtStep step, guint sub_lane, guint32 dep_step);  /* ... after a step of that sub-lane
-                                                                    of the same channel */
+TtStep tt_span(TtStep step, guint32 n_chunks);                  /* the same step over more chunks */
+TtStep tt_after(TtStep step, guint sub_lane, guint32 dep_step); /* ... after a step of that sub-lane
+                                                                   of the same channel */

@@ -7,7 +7,7 @@
 
 typedef struct TtTable TtTable;
 
-/* An empty table for @n_ranks ranks: chunks, lanes per channel and roles as given. */
+/* An empty table for @n_ranks ranks: chunks and lanes per channel as given, all at least 1. */
 TtTable *tt_table_new(guint n_ranks, guint n_chunks, guint lanes_per_channel);
 void tt_table_free(TtTable *table);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(TtTable, tt_table_free)
@@ -19,5 +19,7 @@ TtTable *tt_table_from_plan(const TtPlan *plan);
  * number = rank number) and whose dep_lane is a sub-lane. Borrowed. */
 GArray *tt_table_steps(TtTable *table, guint rank, guint sub_lane);
 
-/* Turns the table into a plan. Takes it over, also on failure. */
+/* Turns the table into a plan; with several channels all run the same steps. Takes the table over,
+ * also on failure. The spec must ask for as many ranks as the table has. Steps are not checked:
+ * tt_verify(). */
 TtPlan *tt_table_to_plan(TtTable *table, const char *name, const TtPlanSpec *spec, GError **error);

@@ -90,8 +90,9 @@ append_rank(GString *text, guint32 rank)
 char *
 tt_timeline_to_csv(const TtTimeline *timeline)
 {
-    GString *text = g_string_new("rank,lane,round,step,op,recv_peer,send_peer,bytes,begin_ps,end_ps,"
-                                 "wait_ps,wait_for\n");
+    GString *text =
+        g_string_new("rank,lane,round,step,op,recv_peer,send_peer,bytes,begin_ps,end_ps,"
+                     "wait_ps,wait_for\n");
 
     for (guint i = 0; i < timeline->events->len; i++) {
         const TtEvent *e = &g_array_index(timeline->events, TtEvent, i);

@@ -23,11 +23,8 @@ static const Names type_names[TT_N_TYPES] = {
 };
 
 static const Names redop_names[TT_N_REDOPS] = {
-    [TT_SUM] = { "sum" },
-    [TT_PROD] = { "prod", "product" },
-    [TT_MIN] = { "min" },
-    [TT_MAX] = { "max" },
-    [TT_AVG] = { "avg", "average", "mean" },
+    [TT_SUM] = { "sum" }, [TT_PROD] = { "prod", "product" },       [TT_MIN] = { "min" },
+    [TT_MAX] = { "max" }, [TT_AVG] = { "avg", "average", "mean" },
 };
 
 static gboolean
@@ -43,7 +40,8 @@ same_word(const char *a, const char *b)
 }
 
 static gboolean
-parse_name(const char *what, const char *text, const Names *names, guint n, guint *value, GError **error)
+parse_name(const char *what, const char *text, const Names *names, guint n, guint *value,
+           GError **error)
 {
     g_autoptr(GString) allowed = g_string_new(NULL);
 
@@ -56,8 +54,8 @@ parse_name(const char *what, const char *text, const Names *names, guint n, guin
         }
         g_string_append_printf(allowed, "%s%s", i ? ", " : "", names[i][0]);
     }
-    g_set_error(error, TT_PLAN_ERROR, TT_PLAN_ERROR_USAGE, "unknown %s \"%s\" (one of: %s)", what, text,
-                allowed->str);
+    g_set_error(error, TT_PLAN_ERROR, TT_PLAN_ERROR_USAGE, "unknown %s \"%s\" (one of: %s)", what,
+                text, allowed->str);
     return FALSE;
 }
 

@@ -38,15 +38,20 @@ endfunction()
 # tutti_optional(lib file PACKAGE): <folder>/<file>.c needs PACKAGE; without it, <file>_none.c, which
 # says what to install, stands in. Both define the same functions.
 function(tutti_optional lib file package)
+  if(TARGET tt_${lib})
+    set(target tt_${lib})
+  else()
+    set(target ${lib}) # the program
+  endif()
   if(${package}_FOUND)
     set(out ${file}_none)
-    target_link_libraries(tt_${lib} PUBLIC PkgConfig::${package})
+    target_link_libraries(${target} PUBLIC PkgConfig::${package})
   else()
     set(out ${file})
   endif()
-  get_target_property(sources tt_${lib} SOURCES)
+  get_target_property(sources ${target} SOURCES)
   list(FILTER sources EXCLUDE REGEX "/${out}\\.c$")
-  set_target_properties(tt_${lib} PROPERTIES SOURCES "${sources}")
+  set_target_properties(${target} PROPERTIES SOURCES "${sources}")
 endfunction()
 
 # tutti_registry(folder TYPE PREFIX HEADER): the sorted table of <folder>/<prefix>_<name>.c, each of

@@ -1,12 +1,12 @@
 /* exec.h - run a plan for real: ranks as processes, timed and checked.
  *
  * tt_team_start() forks the ranks once; tt_team_run() then measures any number of plans on them, as
- * nccl-tests does: warm-up, barrier, n iterations back to back, time / n, then a checked run against a
- * reference. All memory the ranks share is mapped before the fork and has no name, so nothing can be
- * left behind whoever dies.
+ * nccl-tests does: warm-up, barrier, n iterations back to back, time / n, then a checked run
+ * against a reference. All memory the ranks share is mapped before the fork and has no name, so
+ * nothing can be left behind whoever dies.
  *
- * A rank that dies, or makes no progress for timeout_s, ends the run: every rank leaves, the team is
- * unusable, and the error names the rank, its last finished step and who waited for it.
+ * A rank that dies, or makes no progress for timeout_s, ends the run: every rank leaves, the team
+ * is unusable, and the error names the rank, its last finished step and who waited for it.
  */
 #pragma once
 #include "algos/timeline.h"
@@ -25,10 +25,10 @@ typedef struct TtTeam TtTeam;
 
 typedef struct {
     guint n_ranks;
-    const char *transport;     /* "shm" */
-    guint64 max_bytes;         /* the largest vector that will be run */
-    double timeout_s;          /* 0: 30 */
-    gboolean pin;              /* rank r on core r % cores */
+    const char *transport; /* "shm" */
+    guint64 max_bytes;     /* the largest vector that will be run */
+    double timeout_s;      /* 0: 30 */
+    gboolean pin;          /* rank r on core r % cores */
 } TtTeamOptions;
 
 TtTeam *tt_team_start(const TtTeamOptions *options, GError **error);
@@ -39,23 +39,24 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(TtTeam, tt_team_stop)
 GPid tt_team_pid(const TtTeam *team, guint rank);
 
 typedef struct {
-    guint warmup, iterations;  /* iterations >= 1 */
-    guint repeats;             /* timed loops; the median is reported; 0: 1 */
+    guint warmup, iterations; /* iterations >= 1 */
+    guint repeats;            /* timed loops; the median is reported; 0: 1 */
     gboolean in_place;
-    gboolean check;            /* compare with the reference after the timed loop */
-    gboolean record;           /* one more iteration with a timeline */
+    gboolean check;  /* compare with the reference after the timed loop */
+    gboolean record; /* one more iteration with a timeline */
 } TtRunOptions;
 
 typedef struct {
-    double time_s;      /* per iteration, mean over ranks, median over repeats */
+    double time_s;       /* per iteration, mean over ranks, median over repeats */
     double min_s, max_s; /* over repeats */
-    double flag_s;      /* one-way flag latency between ranks 0 and 1 measured beside it; 0 for one rank */
-    gint64 wrong;       /* elements off the reference on all ranks; -1 if not checked */
+    double
+        flag_s; /* one-way flag latency between ranks 0 and 1 measured beside it; 0 for one rank */
+    gint64 wrong;         /* elements off the reference on all ranks; -1 if not checked */
     TtTimeline *timeline; /* owned; NULL unless recorded */
 } TtRunResult;
 
-gboolean tt_team_run(TtTeam *team, const TtPlan *plan, const TtRunOptions *options, TtRunResult *result,
-                     GError **error);
+gboolean tt_team_run(TtTeam *team, const TtPlan *plan, const TtRunOptions *options,
+                     TtRunResult *result, GError **error);
 void tt_run_result_clear(TtRunResult *result);
 
 /* Transports compiled in, and which vector unit the reductions use here ("avx2"). */

@@ -33,6 +33,8 @@ typedef struct {
     char *machine; /* what it was measured on, NULL for built-in ones */
     char *measured_at; /* ISO date, NULL */
 
+    gboolean covers_memory;   /* per_byte and latency hold what crossing shared memory costs: links of
+                                 kind "memory" are then free, so nothing is counted twice */
     gboolean lane_pushes;     /* a lane is busy until its message is injected; else it only posts it */
     guint workers_per_rank;   /* lanes of a rank that can work at once; 0: all */
     guint cores;              /* cores the ranks of a node share; 0: one for every worker */

@@ -1,0 +1,281 @@
+/* predict - how long a collective takes on a topology, for one, some or all algorithms. */
+#include "cli/crossovers.h"
+#include "cli/outlets.h"
+#include "cli/progress.h"
+#include "cli/setup.h"
+#include "cli/table.h"
+#include "cli/tuning.h"
+#include "cli/values.h"
+#include "plots/plot.h"
+
+#include <stdio.h>
+
+/* Algorithms asked for by "all" or "auto" are left out above this; who names one may wait for it.
+ */
+#define MAX_MESSAGES 3e7
+
+static char *iterations_text;
+
+typedef struct {
+    const TtOptions *options;
+    TtReport *report;
+    TtSetup setup;
+    guint iterations;
+    guint n_algorithms;
+    gboolean *left_out;   /* [n_algorithms]: said so */
+    GPtrArray *timelines; /* TtTimeline, of the last size */
+    TtProgress progress;
+} Predict;
+
+/* One algorithm at one size. */
+typedef struct {
+    TtPlan *plan; /* NULL: it cannot do this */
+    TtSimResult result;
+    TtRow row;
+} Candidate;
+
+static void
+candidate_clear(Candidate *c)
+{
+    tt_plan_free(c->plan);
+    tt_sim_result_clear(&c->result);
+}
+
+/* Messages of the whole plan, from a sample of its ranks. */
+static double
+estimate_messages(const TtPlan *plan)
+{
+    guint n = plan->spec.n_ranks, sampled = MIN(n, 64);
+    double steps = 0;
+
+    for (guint i = 0; i < sampled; i++) {
+        guint rank = (guint)((guint64)i * n / sampled);
+
+        for (guint lane = 0; lane < plan->n_lanes; lane++)
+            steps += tt_plan_n_steps(plan, rank, lane);
+    }
+    return steps / sampled * n * plan->n_rounds;
+}
+
+static gboolean
+small_enough(const Predict *p, const TtPlan *plan, GError **error)
+{
+    gboolean chosen = !p->options->algo_all && !p->options->algo_auto;
+    double messages = p->options->level == TT_LEVEL_FLOW ? estimate_messages(plan) : 0;
+
+    if (chosen || messages <= MAX_MESSAGES)
+        return TRUE;
+    g_set_error(error, TT_PLAN_ERROR, TT_PLAN_ERROR_USAGE,
+                "some %.0f million messages to simulate; name it with --algo to insist",
+                messages / 1e6);
+    return FALSE;
+}
+
+static gboolean
+predict_one(const Predict *p, const char *algorithm, const TtCase *c, gboolean record,
+            Candidate *out, GError **error)
+{
+    TtSimOptions options = { .level = p->options->level,
+                             .profile = p->setup.profile,
+                             .iterations = p->iterations,
+                             .record = record };
+    TtPlanSpec spec = tt_setup_spec(&p->setup, c);
+    g_autoptr(TtPlan) plan = tt_plan_new(algorithm, &spec, error);
+
+    if (!plan || !small_enough(p, plan, error))
+        return FALSE;
+    if (p->options->chunk_bytes == TT_CHUNK_AUTO) {
+        spec.slot_bytes = tt_tune_slot_bytes(algorithm, &spec, p->setup.topo, &options);
+        tt_plan_free(plan);
+        plan = tt_plan_new(algorithm, &spec, error);
+        if (!plan)
+            return FALSE;
+    }
+    if (!tt_sim_run(plan, p->setup.topo, &options, &out->result, error))
+        return FALSE;
+    out->row = tt_row_for(plan, c);
+    tt_row_set_time(&out->row, spec.collective, tt_ps_to_seconds(out->result.time_ps));
+    out->row.bound_us = out->result.bound_ps / 1e6;
+    out->row.limit = out->result.limit;
+    out->row.bottleneck = out->result.bottleneck;
+    out->plan = g_steal_pointer(&plan);
+    return TRUE;
+}
+
+/* With a list, what cannot be is an error; with "all" and "auto" it is left out, said once. */
+static gboolean
+may_leave_out(Predict *p, guint i, const GError *why)
+{
+    if (!p->options->algo_all && !p->options->algo_auto)
+        return FALSE;
+    if (!g_error_matches(why, TT_PLAN_ERROR, TT_PLAN_ERROR_USAGE) &&
+        !g_error_matches(why, TT_SIM_ERROR, TT_SIM_ERROR_USAGE))
+        return FALSE;
+    if (!p->left_out[i]) {
+        tt_progress_wipe(&p->progress);
+        tt_report_warn(p->report, "%s left out: %s", p->options->algorithms[i], why->message);
+    }
+    p->left_out[i] = TRUE;
+    return TRUE;
+}
+
+static gboolean
+predict_all(Predict *p, const TtCase *c, gboolean record, Candidate *candidates, guint *fastest,
+            GError **error)
+{
+    g_autoptr(GError) why = NULL;
+
+    *fastest = G_MAXUINT;
+    for (guint i = 0; i < p->n_algorithms; i++) {
+        g_autofree char *size = tt_format_bytes(c->bytes);
+
+        tt_progress_show(&p->progress, "predicting %s, %s", p->options->algorithms[i], size);
+        g_clear_error(&why);
+        if (predict_one(p, p->options->algorithms[i], c, record, &candidates[i], &why)) {
+            if (*fastest == G_MAXUINT ||
+                candidates[i].result.time_ps < candidates[*fastest].result.time_ps)
+                *fastest = i;
+        } else if (!may_leave_out(p, i, why)) {
+            g_propagate_error(error, g_steal_pointer(&why));
+            return FALSE;
+        }
+    }
+    if (*fastest != G_MAXUINT)
+        return TRUE;
+    g_propagate_error(error, g_steal_pointer(&why));
+    g_prefix_error(error, "no algorithm can do this; the last refused with: ");
+    return FALSE;
+}
+
+static void
+keep_timeline(Predict *p, Candidate *c)
+{
+    if (c->result.timeline)
+        g_ptr_array_add(p->timelines, g_steal_pointer(&c->result.timeline));
+}
+
+static gboolean
+predict_case(Predict *p, const TtCase *c, gboolean last, GError **error)
+{
+    g_autofree Candidate *candidates = g_new0(Candidate, p->n_algorithms);
+    gboolean record = last && tt_outlets_want_timelines(p->options), good;
+    guint fastest;
+
+    good = predict_all(p, c, record, candidates, &fastest, error);
+    tt_progress_wipe(&p->progress);
+    for (guint i = 0; i < p->n_algorithms; i++) {
+        Candidate *candidate = &candidates[i];
+
+        if (good && candidate->plan && (i == fastest || !p->options->algo_auto)) {
+            candidate->row.fastest = i == fastest;
+            tt_report_add(p->report, &candidate->row);
+            if (tt_report_is_table(p->report))
+                tt_print_predict_row(&candidate->row, p->n_algorithms > 1);
+            keep_timeline(p, candidate);
+        }
+        candidate_clear(candidate);
+    }
+    fflush(stdout);
+    return good;
+}
+
+static void
+print_heading(const Predict *p)
+{
+    const TtOptions *options = p->options;
+    g_autofree char *channels = options->channels ? g_strdup("as given") : g_strdup("chosen");
+    guint per_node = tt_topology_ranks_per_node(p->setup.topo);
+
+    tt_report_comment(p->report, "tutti %s predict: %s", TT_VERSION,
+                      tt_collective_name(options->collective));
+    tt_report_comment(p->report, "topology %s: %u ranks on %u nodes, %u NICs a node",
+                      tt_topology_name(p->setup.topo), p->setup.n_ranks,
+                      (p->setup.n_ranks + per_node - 1) / per_node,
+                      tt_topology_nics_per_node(p->setup.topo));
+    tt_report_comment(p->report, "level %s, profile %s, %u channels (%s), groups of %u",
+                      tt_level_name(options->level), p->setup.profile->name, p->setup.n_channels,
+                      channels, p->setup.group_size);
+    if (tt_report_is_table(p->report))
+        tt_print_predict_header();
+}
+
+static gboolean
+predict_cases(Predict *p, GError **error)
+{
+    g_autoptr(GArray) cases = tt_options_cases(p->options, p->setup.n_ranks);
+
+    for (guint i = 0; i < cases->len; i++)
+        if (!predict_case(p, &g_array_index(cases, TtCase, i), i + 1 == cases->len, error))
+            return FALSE;
+    return TRUE;
+}
+
+static gboolean
+finish(Predict *p, GError **error)
+{
+    g_autofree char *crossovers = tt_crossovers(p->report);
+    g_autofree char *title =
+        g_strdup_printf("%s on %s, %u ranks", tt_collective_name(p->options->collective),
+                        tt_topology_name(p->setup.topo), p->setup.n_ranks);
+
+    if (crossovers && p->n_algorithms > 1) {
+        tt_report_gap(p->report);
+        tt_report_comment(p->report, "Fastest: %s", crossovers);
+    }
+    return tt_report_finish(p->report, error) &&
+           tt_outlets_write_timelines(p->options, p->timelines, error) &&
+           tt_outlets_plot(p->report, p->options, tt_plot_predict, title, error);
+}
+
+static int
+run_predict(const TtOptions *options, GError **error)
+{
+    g_autoptr(TtReport) report = NULL;
+    g_autoptr(GPtrArray) timelines = NULL;
+    g_autofree gboolean *left_out = NULL;
+    Predict p = { .options = options, .iterations = 1 };
+    gboolean good;
+
+    if (!tt_parse_uint("-n", iterations_text, 1, 10000, &p.iterations, error) ||
+        !tt_outlets_check(options, error))
+        return TT_EXIT_USAGE;
+    report = tt_report_new(options, TT_FIELDS_CALL | TT_FIELDS_PLAN | TT_FIELDS_TIME |
+                                        TT_FIELDS_BOUND | TT_FIELDS_FASTEST);
+    timelines = g_ptr_array_new_with_free_func((GDestroyNotify)tt_timeline_free);
+    p.n_algorithms = g_strv_length(options->algorithms);
+    p.report = report;
+    p.timelines = timelines;
+    p.left_out = left_out = g_new0(gboolean, p.n_algorithms);
+    p.progress = tt_progress_begin(options->quiet);
+    if (!tt_setup_open(&p.setup, options, "ideal", report, error))
+        return TT_EXIT_USAGE;
+    tt_report_config_number(report, "iterations", p.iterations);
+    print_heading(&p);
+    good = predict_cases(&p, error) && finish(&p, error);
+    tt_setup_clear(&p.setup);
+    return good ? TT_EXIT_GOOD : TT_EXIT_FAILED;
+}
+
+static const GOptionEntry entries[] = {
+    { "iters", 'n', 0, G_OPTION_ARG_FILENAME, &iterations_text,
+      "back to back; the time is their steady distance (default 1)", "N" },
+    { NULL },
+};
+
+const TtCommand tt_cmd_predict = {
+    .name = "predict",
+    .summary = "predict how long a collective takes on a topology",
+    .examples = "  tutti predict --topo dgx-h100:16 -b 8 -e 8G -f 2 --algo all\n"
+                "      where the curves of all algorithms cross on 16 nodes of 8 GPUs\n"
+                "  tutti predict --topo dgx-h100:16 -b 1G --algo ring --set node.nics=4\n"
+                "      what if each node had half its NICs\n"
+                "  tutti predict --topo dgx-h100:2 -b 1M --algo double-tree --trace tree.json\n"
+                "      every step and message, to be opened at ui.perfetto.dev\n"
+                "  tutti predict --topo dgx-h100:16 -b 8 -e 8G -f 4 --algo all --plot out/h100\n"
+                "      draws out/h100.png and out/h100.svg\n",
+    .options = TT_OPTIONS_SIZES | TT_OPTIONS_CALL | TT_OPTIONS_PLAN | TT_OPTIONS_TOPOLOGY |
+               TT_OPTIONS_MODEL | TT_OPTIONS_RANKS | TT_OPTIONS_ROWS | TT_OPTIONS_TRACE |
+               TT_OPTIONS_PLOT,
+    .own = entries,
+    .run = run_predict,
+};

@@ -1,0 +1,250 @@
+/* run - perform a collective on real ranks of this machine, check it, and time it as nccl-tests
+ * does. */
+#include "cli/outlets.h"
+#include "cli/progress.h"
+#include "cli/table.h"
+#include "exec/defaults.h"
+#include "exec/exec.h"
+
+#include <stdio.h>
+
+typedef struct {
+    const TtOptions *options;
+    TtReport *report;
+    TtTeam *team;
+    guint n_ranks;
+    GPtrArray *timelines;
+    double busbw_sum;
+    guint n_busbw, n_wrong_rows;
+    TtProgress progress;
+} Run;
+
+static TtPlanSpec
+make_spec(const Run *r, const TtCase *c)
+{
+    const TtOptions *options = r->options;
+
+    return (TtPlanSpec){
+        .collective = options->collective,
+        .n_ranks = r->n_ranks,
+        .count = c->vector_count,
+        .type = c->type,
+        .redop = c->redop,
+        .root = options->root,
+        .n_channels = options->channels,
+        .n_slots = options->slots,
+        .slot_bytes = options->chunk_bytes == TT_CHUNK_AUTO ? 0 : options->chunk_bytes,
+        .group_size = options->group,
+    };
+}
+
+/* What was not given takes the executor's defaults; --chunk-bytes 0 means no rounds and stays. */
+static TtPlan *
+make_plan(const Run *r, const char *algorithm, const TtCase *c, GError **error)
+{
+    TtPlanSpec spec = make_spec(r, c);
+
+    tt_exec_defaults(&spec, algorithm);
+    if (r->options->chunk_bytes != TT_CHUNK_AUTO)
+        spec.slot_bytes = r->options->chunk_bytes;
+    return tt_plan_new(algorithm, &spec, error);
+}
+
+static gboolean
+run_place(Run *r, const TtPlan *plan, const TtCase *c, gboolean in_place, gboolean record,
+          TtRow *row, GError **error)
+{
+    TtRunOptions options = { .warmup = r->options->warmup,
+                             .iterations = r->options->iterations,
+                             .in_place = in_place,
+                             .check = r->options->check,
+                             .record = record };
+    TtRunResult result = { 0 };
+
+    if (!tt_team_run(r->team, plan, &options, &result, error))
+        return FALSE;
+    *row = tt_row_for(plan, c);
+    tt_row_set_time(row, plan->spec.collective, result.time_s);
+    row->in_place = in_place;
+    row->wrong = r->options->check ? result.wrong : -1;
+    if (result.timeline)
+        g_ptr_array_add(r->timelines, g_steal_pointer(&result.timeline));
+    tt_run_result_clear(&result);
+    return TRUE;
+}
+
+static gboolean
+run_plan(Run *r, const TtPlan *plan, const TtCase *c, gboolean record, GError **error)
+{
+    TtRow rows[2];
+
+    for (guint in_place = 0; in_place < 2; in_place++) {
+        g_autofree char *size = tt_format_bytes(c->bytes);
+
+        tt_progress_show(&r->progress, "running %s, %s", plan->name, size);
+        if (!run_place(r, plan, c, in_place, record && !in_place, &rows[in_place], error))
+            return FALSE;
+        r->busbw_sum += rows[in_place].busbw_gbps;
+        r->n_busbw++;
+        r->n_wrong_rows += rows[in_place].wrong > 0;
+    }
+    tt_progress_wipe(&r->progress);
+    tt_report_add(r->report, &rows[0]);
+    tt_report_add(r->report, &rows[1]);
+    if (tt_report_is_table(r->report))
+        tt_print_run_row(&rows[0], &rows[1]);
+    fflush(stdout);
+    return TRUE;
+}
+
+/* One size; with "auto" the executor chooses, with "all" what cannot be is left out. */
+static gboolean
+run_case(Run *r, const TtCase *c, gboolean record, GError **error)
+{
+    TtPlanSpec spec = make_spec(r, c);
+    const char *chosen[] = { tt_exec_choose(&spec), NULL };
+    const char *const *algorithms =
+        r->options->algo_auto ? chosen : (const char *const *)r->options->algorithms;
+
+    for (guint i = 0; algorithms[i]; i++) {
+        g_autoptr(GError) why = NULL;
+        g_autoptr(TtPlan) plan = make_plan(r, algorithms[i], c, &why);
+
+        if (!plan && r->options->algo_all &&
+            g_error_matches(why, TT_PLAN_ERROR, TT_PLAN_ERROR_USAGE)) {
+            tt_report_warn(r->report, "%s left out: %s", algorithms[i], why->message);
+            continue;
+        }
+        if (!plan) {
+            g_propagate_error(error, g_steal_pointer(&why));
+            return FALSE;
+        }
+        if (!run_plan(r, plan, c, record, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static void
+print_heading(const Run *r)
+{
+    const TtOptions *options = r->options;
+
+    tt_report_comment(r->report, "tutti %s run: %s", TT_VERSION,
+                      tt_collective_name(options->collective));
+    tt_report_comment(r->report,
+                      "ranks %u transport %s reduce %s iterations %u warmup %u validation %d",
+                      r->n_ranks, options->transport, tt_reduce_unit(), options->iterations,
+                      options->warmup, options->check);
+    for (guint rank = 0; rank < MIN(r->n_ranks, 16); rank++)
+        tt_report_comment(r->report, " Rank %2u Pid %6d on %s", rank,
+                          (int)tt_team_pid(r->team, rank), g_get_host_name());
+    if (tt_report_is_table(r->report))
+        tt_print_run_header();
+    fflush(stdout);
+}
+
+static void
+print_footer(const Run *r)
+{
+    if (r->options->check)
+        tt_report_comment(r->report, "Out of bounds values : %u %s", r->n_wrong_rows,
+                          r->n_wrong_rows ? "FAILED" : "OK");
+    tt_report_comment(r->report, "Avg bus bandwidth    : %g ",
+                      r->n_busbw ? r->busbw_sum / r->n_busbw : 0);
+}
+
+static gboolean
+start(Run *r, const GArray *cases, GError **error)
+{
+    const TtOptions *options = r->options;
+    TtTeamOptions team = { .n_ranks = r->n_ranks,
+                           .transport = options->transport,
+                           .timeout_s = options->timeout_s,
+                           .pin = options->pin };
+
+    for (guint i = 0; i < cases->len; i++)
+        team.max_bytes = MAX(team.max_bytes, g_array_index(cases, TtCase, i).bytes);
+    tt_report_set_topology(r->report, "this", r->n_ranks, 1);
+    tt_report_config(r->report, "transport", "%s", options->transport);
+    tt_report_config(r->report, "reduce", "%s", tt_reduce_unit());
+    tt_report_config_number(r->report, "iterations", options->iterations);
+    tt_report_config_number(r->report, "warmup", options->warmup);
+    tt_report_config_number(r->report, "check", options->check);
+    r->team = tt_team_start(&team, error);
+    return r->team != NULL;
+}
+
+/* The plans of the smallest size, so that a usage error comes before any rank starts. */
+static gboolean
+check_request(const Run *r, const GArray *cases, GError **error)
+{
+    const TtOptions *options = r->options;
+
+    if (options->n_ranks > 1) {
+        g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE, "--ranks must be one number here");
+        return FALSE;
+    }
+    for (guint i = 0; options->algorithms[i] && !options->algo_all && !options->algo_auto; i++) {
+        g_autoptr(TtPlan) plan =
+            make_plan(r, options->algorithms[i], &g_array_index(cases, TtCase, 0), error);
+
+        if (!plan)
+            return FALSE;
+    }
+    return tt_outlets_check(options, error);
+}
+
+static gboolean
+run_cases(Run *r, const GArray *cases, GError **error)
+{
+    for (guint i = 0; i < cases->len; i++) {
+        gboolean record = i + 1 == cases->len && tt_outlets_want_timelines(r->options);
+
+        if (!run_case(r, &g_array_index(cases, TtCase, i), record, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static int
+run_run(const TtOptions *options, GError **error)
+{
+    g_autoptr(TtReport) report =
+        tt_report_new(options, TT_FIELDS_CALL | TT_FIELDS_PLAN | TT_FIELDS_TIME | TT_FIELDS_WRONG);
+    g_autoptr(GPtrArray) timelines =
+        g_ptr_array_new_with_free_func((GDestroyNotify)tt_timeline_free);
+    g_autoptr(GArray) cases = NULL;
+    Run r = { .options = options,
+              .report = report,
+              .timelines = timelines,
+              .n_ranks = options->n_ranks ? options->ranks[0] : g_get_num_processors(),
+              .progress = tt_progress_begin(options->quiet) };
+    gboolean good;
+
+    cases = tt_options_cases(options, r.n_ranks);
+    if (!check_request(&r, cases, error) || !start(&r, cases, error))
+        return TT_EXIT_USAGE;
+    print_heading(&r);
+    good = run_cases(&r, cases, error);
+    tt_progress_wipe(&r.progress);
+    tt_team_stop(r.team);
+    if (!good)
+        return TT_EXIT_FAILED;
+    print_footer(&r);
+    if (!tt_report_finish(report, error) || !tt_outlets_write_timelines(options, timelines, error))
+        return TT_EXIT_FAILED;
+    return r.n_wrong_rows ? TT_EXIT_FAILED : TT_EXIT_GOOD;
+}
+
+const TtCommand tt_cmd_run = {
+    .name = "run",
+    .summary = "run a collective on real ranks here, check the data, time it",
+    .examples = "  tutti run --ranks 2 -b 1K -e 64M -f 4 --algo ring,tree\n"
+                "  tutti run --ranks 4 -b 8 -e 1M -f 8 -d all -o all\n"
+                "  tutti run --ranks 2 -b 1M --algo double-tree --trace tree.json\n"
+                "      what happened when, to be opened at ui.perfetto.dev\n",
+    .options = TT_OPTIONS_SIZES | TT_OPTIONS_CALL | TT_OPTIONS_PLAN | TT_OPTIONS_RANKS |
+               TT_OPTIONS_MEASURE | TT_OPTIONS_ROWS | TT_OPTIONS_TRACE,
+    .run = run_run,
+};

@@ -1,0 +1,250 @@
+#include "algos/algo.h"
+#include "cli/options_raw.h"
+#include "cli/values.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+/* As many sizes, or rows of a table, as a person would read. */
+#define MAX_SIZES 65536u
+
+static gboolean fail(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+static gboolean
+fail(GError **error, const char *format, ...)
+{
+    g_autofree char *text = NULL;
+    va_list arguments;
+
+    va_start(arguments, format);
+    text = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    g_set_error_literal(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE, text);
+    return FALSE;
+}
+
+/* --- checking, a group each -------------------------------------------------------------------- */
+
+static gboolean
+unroll_sizes(TtOptions *options, guint64 begin, guint64 end, guint64 factor, guint64 step,
+             GError **error)
+{
+    g_autoptr(GArray) sizes = g_array_new(FALSE, FALSE, sizeof(guint64));
+
+    for (guint64 size = begin;;) {
+        g_array_append_val(sizes, size);
+        if (sizes->len > MAX_SIZES)
+            return fail(error, "-b to -e are more than %u sizes; use a larger -f or -i", MAX_SIZES);
+        if (size > end / (factor ? factor : 1) || (!factor && size > G_MAXUINT64 - step))
+            break;
+        size = factor ? size * factor : size + step;
+        if (size > end || size == 0) /* zero times anything stays zero */
+            break;
+    }
+    options->n_sizes = sizes->len;
+    options->sizes = (guint64 *)(void *)g_array_free(g_steal_pointer(&sizes), FALSE);
+    return TRUE;
+}
+
+static gboolean
+check_sizes(TtOptions *options, GError **error)
+{
+    guint64 begin = 32 << 20, end = 32 << 20, step = 1 << 20, factor = 0;
+
+    if (!tt_parse_size("-b", tt_raw.begin, &begin, error) ||
+        !tt_parse_size("-e", tt_raw.end, &end, error) ||
+        !tt_parse_size("-i", tt_raw.step, &step, error) ||
+        !tt_parse_count("-f", tt_raw.factor, 2, 1u << 30, &factor, error))
+        return FALSE;
+    if (!tt_raw.end)
+        end = begin;
+    if (!tt_raw.begin)
+        begin = end;
+    if (begin > end)
+        return fail(error, "-b %s is above -e %s; the smallest size comes first", tt_raw.begin,
+                    tt_raw.end);
+    if (tt_raw.step && tt_raw.factor)
+        return fail(error, "-f and -i exclude each other: sizes grow by a factor or by a step");
+    if (step == 0)
+        return fail(error, "-i \"%s\" must be above zero", tt_raw.step);
+    if (begin == 0 && factor && end > 0)
+        return fail(error, "-b 0 never grows by a factor; begin at 1 or use -i");
+    return unroll_sizes(options, begin, end, factor, step, error);
+}
+
+static gboolean
+check_types(TtOptions *options, GError **error)
+{
+    g_auto(GStrv) words = NULL;
+
+    if (!tt_raw.types || strcmp(tt_raw.types, "all") == 0) {
+        options->n_types = tt_raw.types ? TT_N_TYPES : 1;
+        for (guint t = 0; t < TT_N_TYPES; t++)
+            options->types[t] = tt_raw.types ? t : TT_FLOAT32;
+        return TRUE;
+    }
+    words = tt_split_list("-d", tt_raw.types, error);
+    if (!words)
+        return FALSE;
+    for (guint i = 0; words[i]; i++) {
+        if (options->n_types == TT_N_TYPES)
+            return fail(error, "-d names more than the %d types there are", TT_N_TYPES);
+        if (!tt_type_parse(words[i], &options->types[options->n_types++], error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean
+check_redops(TtOptions *options, GError **error)
+{
+    g_auto(GStrv) words = NULL;
+
+    options->n_redops = 1;
+    if (!tt_raw.redops || !tt_collective_reduces(options->collective))
+        return TRUE; /* sum; nccl-tests too ignores -o where nothing is reduced */
+    if (strcmp(tt_raw.redops, "all") == 0) {
+        options->n_redops = TT_N_REDOPS;
+        for (guint r = 0; r < TT_N_REDOPS; r++)
+            options->redops[r] = r;
+        return TRUE;
+    }
+    words = tt_split_list("-o", tt_raw.redops, error);
+    if (!words)
+        return FALSE;
+    options->n_redops = 0;
+    for (guint i = 0; words[i]; i++) {
+        if (options->n_redops == TT_N_REDOPS)
+            return fail(error, "-o names more than the %d reductions there are", TT_N_REDOPS);
+        if (!tt_redop_parse(words[i], &options->redops[options->n_redops++], error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean
+check_call(TtOptions *options, GError **error)
+{
+    if (tt_raw.collective && !tt_collective_parse(tt_raw.collective, &options->collective, error))
+        return FALSE;
+    return check_types(options, error) && check_redops(options, error) &&
+           tt_parse_uint("-r", tt_raw.root, 0, G_MAXUINT32 - 1, &options->root, error);
+}
+
+static char **
+all_algorithms(void)
+{
+    GPtrArray *names = g_ptr_array_new();
+
+    for (guint i = 0; tt_algos[i]; i++)
+        g_ptr_array_add(names, g_strdup(tt_algos[i]->name));
+    g_ptr_array_add(names, NULL);
+    return (char **)g_ptr_array_free(names, FALSE);
+}
+
+static gboolean
+check_algorithms(TtOptions *options, GError **error)
+{
+    const char *text = tt_raw.algo ? tt_raw.algo : "auto";
+
+    options->algo_all = strcmp(text, "all") == 0;
+    options->algo_auto = strcmp(text, "auto") == 0;
+    if (options->algo_all || options->algo_auto) {
+        options->algorithms = all_algorithms();
+        return TRUE;
+    }
+    options->algorithms = tt_split_list("--algo", text, error);
+    if (!options->algorithms)
+        return FALSE;
+    for (guint i = 0; options->algorithms[i]; i++) {
+        g_autofree char *known = NULL;
+
+        if (tt_algo_find(options->algorithms[i]))
+            continue;
+        g_auto(GStrv) names = all_algorithms();
+        known = g_strjoinv(", ", names);
+        return fail(error, "unknown algorithm \"%s\" (all, auto, or some of: %s)",
+                    options->algorithms[i], known);
+    }
+    return TRUE;
+}
+
+static gboolean
+check_plan(TtOptions *options, GError **error)
+{
+    if (tt_raw.chunk_bytes && strcmp(tt_raw.chunk_bytes, "auto") != 0 &&
+        !tt_parse_size("--chunk-bytes", tt_raw.chunk_bytes, &options->chunk_bytes, error))
+        return FALSE;
+    return check_algorithms(options, error) &&
+           tt_parse_uint("--channels", tt_raw.channels, 1, 1024, &options->channels, error) &&
+           tt_parse_uint("--slots", tt_raw.slots, 1, 65536, &options->slots, error) &&
+           tt_parse_uint("--group", tt_raw.group, 1, 1u << 24, &options->group, error);
+}
+
+static gboolean
+check_topology(TtOptions *options, GError **error)
+{
+    options->topo = g_steal_pointer(&tt_raw.topo);
+    options->settings = (const char *const *)g_steal_pointer(&tt_raw.set);
+    for (guint i = 0; options->settings && options->settings[i]; i++)
+        if (!strchr(options->settings[i], '='))
+            return fail(error, "--set \"%s\" must be SECTION.KEY=VALUE", options->settings[i]);
+    return TRUE;
+}
+
+static gboolean
+check_ranks(TtOptions *options, GError **error)
+{
+    g_autoptr(GArray) values = g_array_new(FALSE, FALSE, sizeof(guint64));
+
+    if (!tt_parse_ranges("--ranks", tt_raw.ranks, 1, 1u << 24, values, error))
+        return FALSE;
+    options->n_ranks = values->len;
+    options->ranks = g_new(guint, values->len);
+    for (guint i = 0; i < values->len; i++)
+        options->ranks[i] = (guint)g_array_index(values, guint64, i);
+    return TRUE;
+}
+
+static gboolean
+check_measure(TtOptions *options, GError **error)
+{
+    guint check = 1;
+
+    if (!tt_parse_uint("-n", tt_raw.iterations, 1, 1000000000, &options->iterations, error) ||
+        !tt_parse_uint("-w", tt_raw.warmup, 0, 1000000000, &options->warmup, error) ||
+        !tt_parse_uint("-c", tt_raw.check, 0, 1, &check, error) ||
+        !tt_parse_timeout("--timeout", tt_raw.timeout, &options->timeout_s, error))
+        return FALSE;
+    options->check = check != 0;
+    options->pin = !tt_raw.no_pin;
+    options->transport = tt_raw.transport ? g_steal_pointer(&tt_raw.transport) : g_strdup("shm");
+    return TRUE;
+}
+
+static gboolean
+check_output(TtOptions *options, GError **error)
+{
+    if (tt_raw.json && tt_raw.csv)
+        return fail(error, "--json and --csv exclude each other: standard output holds one form");
+    options->json = tt_raw.json;
+    options->csv = tt_raw.csv;
+    options->quiet = tt_raw.quiet;
+    options->json_file = g_steal_pointer(&tt_raw.json_file);
+    options->trace_file = g_steal_pointer(&tt_raw.trace);
+    options->timeline_file = g_steal_pointer(&tt_raw.timeline);
+    options->plot = g_steal_pointer(&tt_raw.plot);
+    return TRUE;
+}
+
+gboolean
+tt_options_check(TtOptions *options, GError **error)
+{
+    options->profile = g_steal_pointer(&tt_raw.profile);
+    if (tt_raw.level && !tt_level_parse(tt_raw.level, &options->level, error))
+        return FALSE;
+    return check_call(options, error) && check_sizes(options, error) &&
+           check_plan(options, error) && check_topology(options, error) &&
+           check_ranks(options, error) && check_measure(options, error) &&
+           check_output(options, error);
+}

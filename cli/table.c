@@ -1,0 +1,116 @@
+#include "cli/table.h"
+
+#include <stdio.h>
+
+char *
+tt_fit_number(double value, guint width)
+{
+    double limit = 1;
+    guint digits = 1, decimals;
+
+    if (!isfinite(value))
+        return g_strdup_printf("%*s", (int)width, "N/A");
+    while (digits < 300 && value >= (limit *= 10))
+        digits++;
+    decimals = digits + 3 <= width ? 2 : digits + 2 <= width ? 1 : 0;
+    return g_strdup_printf("%*.*f", (int)width, (int)decimals, value);
+}
+
+static void
+print_number(double value, guint width)
+{
+    g_autofree char *text = tt_fit_number(value, width);
+
+    printf("  %s", text);
+}
+
+static void
+print_call(const TtRow *row)
+{
+    printf("%12" G_GUINT64_FORMAT "  %12" G_GUINT64_FORMAT "  %8s  %6s", row->bytes, row->count,
+           row->type, row->redop);
+}
+
+/* --- predict ----------------------------------------------------------------------------------- */
+
+void
+tt_print_predict_header(void)
+{
+    printf("#\n"
+           "#%11s  %12s  %8s  %6s    %-18s %8s  %6s  %10s  %7s  %7s  %10s  %s\n"
+           "#%11s  %12s  %8s  %6s    %-18s %8s  %6s  %10s  %7s  %7s  %10s\n",
+           "size", "count", "type", "redop", "algorithm", "channels", "rounds", "time", "algbw",
+           "busbw", "bound", "limit", "(B)", "(elements)", "", "", "", "", "", "(us)", "(GB/s)",
+           "(GB/s)", "(us)");
+}
+
+void
+tt_print_predict_row(const TtRow *row, gboolean mark_fastest)
+{
+    print_call(row);
+    printf("  %c %-18s %8" G_GUINT64_FORMAT "  %6" G_GUINT64_FORMAT,
+           mark_fastest && row->fastest ? '*' : ' ', row->algorithm, row->channels, row->rounds);
+    print_number(row->time_us, 10);
+    print_number(row->algbw_gbps, 7);
+    print_number(row->busbw_gbps, 7);
+    print_number(row->bound_us, 10);
+    printf("  %s\n", row->limit ? row->limit : "");
+}
+
+/* --- run --------------------------------------------------------------------------------------- */
+
+void
+tt_print_run_header(void)
+{
+    printf("#\n"
+           "# %55s %-37s %s\n"
+           "#%11s  %12s  %8s  %6s  %6s  %7s  %6s  %6s %6s  %7s  %6s  %6s %6s  %s\n"
+           "#%11s  %12s  %8s  %6s  %6s  %7s  %6s  %6s %6s  %7s  %6s  %6s\n",
+           "", "out-of-place", "in-place", "size", "count", "type", "redop", "root", "time",
+           "algbw", "busbw", "#wrong", "time", "algbw", "busbw", "#wrong", "algorithm", "(B)",
+           "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)");
+}
+
+static void
+print_placement(const TtRow *row)
+{
+    print_number(row->time_us, 7);
+    print_number(row->algbw_gbps, 6);
+    print_number(row->busbw_gbps, 6);
+    if (row->wrong < 0)
+        printf(" %6s", "N/A");
+    else
+        printf(" %6" G_GINT64_FORMAT, row->wrong);
+}
+
+void
+tt_print_run_row(const TtRow *out_of_place, const TtRow *in_place)
+{
+    print_call(out_of_place);
+    printf("  %6" G_GINT64_FORMAT, out_of_place->root);
+    print_placement(out_of_place);
+    print_placement(in_place);
+    printf("  %s\n", out_of_place->algorithm);
+}
+
+/* --- compare ----------------------------------------------------------------------------------- */
+
+void
+tt_print_compare_header(void)
+{
+    printf("#\n"
+           "#%11s  %12s  %8s  %6s    %-18s  %10s  %10s  %8s   %s\n"
+           "#%11s  %12s  %8s  %6s    %-18s  %10s  %10s  %8s\n",
+           "size", "count", "type", "redop", "algorithm", "predicted", "measured", "error",
+           "differs most at", "(B)", "(elements)", "", "", "", "(us)", "(us)", "(%)");
+}
+
+void
+tt_print_compare_row(const TtRow *row, gboolean other_state)
+{
+    print_call(row);
+    printf("    %-18s", row->algorithm);
+    print_number(row->predicted_us, 10);
+    print_number(row->measured_us, 10);
+    printf("  %+8.1f %s %s\n", row->error * 100, other_state ? "~" : " ", row->diverges);
+}

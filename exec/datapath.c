@@ -1,0 +1,333 @@
+/* datapath.c - the loop that moves the bytes.
+ *
+ * Everything a move needs was computed beforehand. What is left: look at a sequence number, make
+ * one pass over the data, store a sequence number. A fused step reads the arriving slot and the
+ * local operand once and writes the result to both its destinations.
+ */
+#include "exec/rank.h"
+
+#include <time.h>
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+guint64
+tt_ticks_now(void)
+{
+#if defined(__x86_64__)
+    return __rdtsc();
+#else
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (guint64)now.tv_sec * 1000000000 + (guint64)now.tv_nsec;
+#endif
+}
+
+/* --- ports -------------------------------------------------------------------------------------
+ */
+
+static inline gboolean
+has_message(const TtPort *in)
+{
+    TtSequence *sequence = (TtSequence *)(void *)in->slot;
+
+    return atomic_load_explicit(sequence, memory_order_acquire) == in->count + 1;
+}
+
+/* Looks at the receiver's cache line only when the credit known of is spent. */
+static inline gboolean
+has_slot(TtPort *out)
+{
+    if (G_LIKELY(out->count < out->limit))
+        return TRUE;
+    out->limit = atomic_load_explicit(out->ack, memory_order_acquire) + out->n_slots;
+    return out->count < out->limit;
+}
+
+static inline void
+next_slot(TtPort *port)
+{
+    port->slot += port->stride;
+    if (port->slot == port->end)
+        port->slot = port->first;
+}
+
+static inline void
+hand_over(TtPort *out)
+{
+    TtSequence *sequence = (TtSequence *)(void *)out->slot;
+
+    atomic_store_explicit(sequence, ++out->count, memory_order_release);
+    next_slot(out);
+}
+
+static inline void
+acknowledge(TtPort *in)
+{
+    atomic_store_explicit(in->ack, ++in->count, memory_order_release);
+    next_slot(in);
+}
+
+/* --- one move ----------------------------------------------------------------------------------
+ */
+
+/* What keeps this move from being made, or TT_RANK_BUSY. */
+static inline TtRankState
+blocked_by(TtRank *self, const TtMove *m)
+{
+    if (m->dep != 0) {
+        const TtDep *dep = &g_array_index(self->deps, TtDep, m->dep);
+        const TtLane *other = &self->lanes[dep->lane];
+        guint64 done = atomic_load_explicit(other->done, memory_order_relaxed);
+
+        if (done < self->iteration * other->n_steps + dep->steps)
+            return TT_RANK_WAITS_LANE;
+    }
+    if (m->in && !has_message(m->in))
+        return TT_RANK_WAITS_MESSAGE;
+    if (m->out && !has_slot(m->out))
+        return TT_RANK_WAITS_SLOT;
+    return TT_RANK_BUSY;
+}
+
+static inline void
+pass_over_data(TtRank *self, const TtMove *m)
+{
+    const guint8 *in = m->in ? m->in->slot + m->offset : NULL;
+    guint8 *out = m->out ? m->out->slot + m->offset : NULL;
+    guint stream = (m->flags & TT_MOVE_STREAM) != 0;
+
+    switch (m->op) {
+    case TT_OP_NOP: break;
+    case TT_OP_COPY: self->unit->copy[stream](m->dst, m->src, m->bytes); break;
+    case TT_OP_REDUCE: self->reduce[TT_CACHED](m->dst, m->dst, m->src, m->bytes); break;
+    case TT_OP_SEND: self->unit->copy[TT_CACHED](out, m->src, m->bytes); break;
+    case TT_OP_COPY_SEND: self->unit->copy2[stream](m->dst, out, m->src, m->bytes); break;
+    case TT_OP_RECV: self->unit->copy[stream](m->dst, in, m->bytes); break;
+    case TT_OP_RECV_COPY_SEND: self->unit->copy2[stream](m->dst, out, in, m->bytes); break;
+    case TT_OP_RECV_REDUCE: self->reduce[stream](m->dst, m->src, in, m->bytes); break;
+    case TT_OP_RECV_REDUCE_SEND: self->reduce[TT_CACHED](out, m->src, in, m->bytes); break;
+    case TT_OP_RECV_REDUCE_COPY_SEND:
+        self->reduce2[stream](m->dst, out, m->src, in, m->bytes);
+        break;
+    }
+}
+
+static inline void
+make_move(TtRank *self, TtLane *lane, const TtMove *m)
+{
+    pass_over_data(self, m);
+    if (m->flags & TT_MOVE_LAST) {
+        if (m->out)
+            hand_over(m->out);
+        if (m->in)
+            acknowledge(m->in);
+        atomic_store_explicit(lane->done, self->iteration * lane->n_steps + m->steps_after,
+                              memory_order_relaxed);
+    }
+    lane->at++;
+}
+
+/* --- recording ---------------------------------------------------------------------------------
+ */
+
+/* Where the step a lane stands at began and how it has waited so far, in ticks. */
+typedef struct {
+    guint64 begin, wait_begin; /* wait_begin 0: not waiting */
+    guint64 waited, longest;
+    TtRankState blocked;
+    guint32 wait_for;
+    guint64 bytes, step;
+    TtEvent *events; /* the rank's, shared by its lanes */
+    gsize *n_events;
+} TtRecorder;
+
+static guint
+peer_waited_for(const TtRank *self, const TtMove *m, TtRankState blocked)
+{
+    return blocked == TT_RANK_WAITS_MESSAGE ? m->in->peer
+           : blocked == TT_RANK_WAITS_SLOT  ? m->out->peer
+                                            : self->rank;
+}
+
+/* A look at a step found it @blocked. A wait may be for several things in turn. */
+static void
+record_look(const TtRank *self, TtRecorder *r, const TtMove *m, TtRankState blocked)
+{
+    guint64 now;
+
+    if (r->wait_begin != 0 && blocked == r->blocked)
+        return;
+    if (r->wait_begin == 0 && blocked == TT_RANK_BUSY)
+        return;
+    now = tt_ticks_now();
+    if (r->wait_begin != 0) {
+        guint64 waited = now - r->wait_begin;
+
+        r->waited += waited;
+        if (waited > r->longest) {
+            r->longest = waited;
+            r->wait_for = peer_waited_for(self, m, r->blocked);
+        }
+    }
+    r->wait_begin = blocked == TT_RANK_BUSY ? 0 : now;
+    r->blocked = blocked;
+}
+
+static void
+record_move(const TtRank *self, TtRecorder *r, const TtLane *lane, const TtMove *m)
+{
+    guint64 now;
+
+    r->bytes += m->bytes;
+    if (!(m->flags & TT_MOVE_LAST))
+        return;
+    now = tt_ticks_now();
+    if (m->op != TT_OP_NOP)
+        r->events[(*r->n_events)++] = (TtEvent){
+            .rank = self->rank,
+            .lane = (guint16)(lane - self->lanes),
+            .op = m->op,
+            .round = (guint32)(r->step / lane->steps_per_round),
+            .step = (guint32)(r->step % lane->steps_per_round),
+            .recv_peer = m->in ? m->in->peer : TT_NO_RANK,
+            .send_peer = m->out ? m->out->peer : TT_NO_RANK,
+            .bytes = r->bytes,
+            .begin_ps = (gint64)r->begin,
+            .end_ps = (gint64)now,
+            .wait_ps = (gint64)r->waited,
+            .wait_for = r->waited ? r->wait_for : TT_NO_RANK,
+        };
+    r->begin = now;
+    r->step = m->steps_after;
+    r->bytes = r->waited = r->longest = 0;
+}
+
+/* --- one iteration -----------------------------------------------------------------------------
+ */
+
+/* Makes moves until one is blocked, and says by what; TT_RANK_BUSY at the end of the program.
+ * @recorder: NULL in the timed loop, where this is compiled without it. */
+static inline __attribute__((always_inline)) TtRankState
+advance(TtRank *self, TtLane *lane, TtRecorder *recorder)
+{
+    while (lane->at < lane->end) {
+        const TtMove *m = lane->at;
+
+        if (m->flags & TT_MOVE_FIRST) {
+            TtRankState blocked = blocked_by(self, m);
+
+            if (recorder)
+                record_look(self, recorder, m, blocked);
+            if (blocked != TT_RANK_BUSY)
+                return blocked;
+        }
+        make_move(self, lane, m);
+        if (recorder)
+            record_move(self, recorder, lane, m);
+    }
+    return TT_RANK_BUSY;
+}
+
+static void
+begin_iteration(TtRank *self)
+{
+    for (guint l = 0; l < self->n_lanes; l++) {
+        TtLane *lane = &self->lanes[l];
+
+        lane->at = lane->moves;
+        if (lane->free_steps > 0)
+            atomic_store_explicit(lane->done, self->iteration * lane->n_steps + lane->free_steps,
+                                  memory_order_relaxed);
+    }
+}
+
+static inline void
+average(TtRank *self)
+{
+    const TtPlan *plan = &self->region->job.plan;
+
+    if (plan->spec.redop == TT_AVG && tt_collective_reduces(plan->spec.collective)) {
+        TtRange range = tt_plan_buffer_range(plan, self->rank, TT_OUTPUT);
+        gsize size = tt_type_bytes(plan->spec.type);
+
+        self->unit->scale[plan->spec.type]((guint8 *)self->vector[TT_OUTPUT] + range.first * size,
+                                           plan->spec.n_ranks, range.count * size);
+    }
+}
+
+/* Every lane goes on as far as it can; *blocked is the first lane that is not done, *state what it
+ * waits for. FALSE if none moved. */
+static inline __attribute__((always_inline)) gboolean
+advance_all(TtRank *self, TtRecorder *recorders, TtRankState *state, guint *blocked)
+{
+    gboolean moved = FALSE;
+
+    *state = TT_RANK_BUSY;
+    for (guint l = 0; l < self->n_lanes; l++) {
+        TtLane *lane = &self->lanes[l];
+        TtMove *before = lane->at;
+        TtRankState found = advance(self, lane, recorders ? &recorders[l] : NULL);
+
+        moved |= lane->at != before;
+        if (found != TT_RANK_BUSY && *state == TT_RANK_BUSY) {
+            *state = found;
+            *blocked = l;
+        }
+    }
+    return moved;
+}
+
+/* Lanes take turns; when all are blocked the rank waits. */
+static inline __attribute__((always_inline)) gboolean
+iterate(TtRank *self, TtRecorder *recorders)
+{
+    TtWait wait = { 0 };
+    TtRankState state;
+    guint blocked = 0;
+
+    begin_iteration(self);
+    for (;;) {
+        gboolean moved = advance_all(self, recorders, &state, &blocked);
+
+        if (moved && wait.tries > 0) {
+            if (wait.tries > self->spin_limit)
+                tt_wait_over(self);
+            wait.tries = 0;
+        }
+        if (state == TT_RANK_BUSY)
+            break;
+        if (wait.tries < self->spin_limit) {
+            wait.tries++;
+            tt_relax();
+        } else if (!tt_wait_slow(self, &wait, state,
+                                 peer_waited_for(self, self->lanes[blocked].at, state), blocked)) {
+            return FALSE;
+        }
+    }
+    average(self);
+    self->iteration++;
+    return TRUE;
+}
+
+gboolean
+tt_datapath_run(TtRank *self)
+{
+    return iterate(self, NULL);
+}
+
+gboolean
+tt_datapath_record(TtRank *self, TtEvent *events, gsize *n_events)
+{
+    g_autofree TtRecorder *recorders = g_new0(TtRecorder, self->n_lanes);
+    guint64 now = tt_ticks_now();
+
+    *n_events = 0;
+    for (guint l = 0; l < self->n_lanes; l++)
+        recorders[l] = (TtRecorder){
+            .begin = now, .step = self->lanes[l].free_steps, .events = events, .n_events = n_events
+        };
+    return iterate(self, recorders);
+}

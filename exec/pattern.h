@@ -1,0 +1,18 @@
+/* pattern.h - what ranks contribute, and what must come out: data whose results are exact.
+ *
+ * A value is a pure function of rank and element, chosen so that every order of combining gives the
+ * same bits: floats are small integers whose sum or product stays exact in the type, integers use
+ * their whole range and wrap. The expected result is computed one element at a time in 64 bits,
+ * with none of the kernels under test.
+ */
+#pragma once
+#include "algos/schedule.h"
+
+/* Writes the input of @rank: its share range.first .. of the vector goes to data[0] .. . */
+void tt_pattern_fill(const TtPlan *plan, guint rank, TtRange range, gpointer data);
+
+/* Elements of @data, the output of a rank holding @range, that are not the expected result. */
+guint64 tt_pattern_count_wrong(const TtPlan *plan, TtRange range, gconstpointer data);
+
+/* The value of one element as stored, widened: for tests. */
+double tt_pattern_read(TtType type, gconstpointer data, guint64 i);

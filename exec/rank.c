@@ -1,0 +1,347 @@
+/* rank.c - a rank's life: wait for a job, prepare, warm up, time, check, report. */
+#include "exec/pattern.h"
+#include "exec/rank.h"
+
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Tries before the first call to the scheduler. With a core for each rank the answer comes sooner
+ * than a context switch; with fewer cores, the one waited for may need this one. */
+#define SPINS_OWN_CORE    4000
+#define SPINS_SHARED_CORE 20
+
+/* Buffers start at different distances from a page, so that the streams a step reads and writes at
+ * the same time do not collide in the low address bits. */
+#define BUFFER_SKEW_BYTES 1088
+
+#define HUGE_PAGE_BYTES (2u << 20)
+
+static double
+now_s(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* --- memory ------------------------------------------------------------------------------------
+ */
+
+static gsize
+mapped_bytes(const TtRegion *region)
+{
+    return region->max_bytes + TT_N_BUFFERS * BUFFER_SKEW_BYTES + HUGE_PAGE_BYTES;
+}
+
+gboolean
+tt_rank_init(TtRank *self, TtRegion *region, guint rank)
+{
+    *self = (TtRank){ .region = region, .rank = rank, .unit = tt_reduce_unit_get(NULL) };
+    self->spin_limit = region->n_ranks <= region->n_cores ? SPINS_OWN_CORE : SPINS_SHARED_CORE;
+    self->moves = g_array_new(FALSE, FALSE, sizeof(TtMove));
+    self->deps = g_array_new(FALSE, TRUE, sizeof(TtDep));
+    for (guint b = 0; b < TT_N_BUFFERS; b++) {
+        guint8 *memory = mmap(NULL, mapped_bytes(region), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+        if (memory == MAP_FAILED)
+            return FALSE;
+        madvise(memory, mapped_bytes(region), MADV_HUGEPAGE);
+        self->memory[b] = memory;
+        memory += (gsize)(-(guintptr)memory) & (HUGE_PAGE_BYTES - 1);
+        self->buffers[b] = memory + b * BUFFER_SKEW_BYTES;
+    }
+    return TRUE;
+}
+
+void
+tt_rank_clear(TtRank *self)
+{
+    tt_program_clear(self);
+    g_array_unref(self->moves);
+    g_array_unref(self->deps);
+    for (guint b = 0; b < TT_N_BUFFERS; b++)
+        if (self->memory[b])
+            munmap(self->memory[b], mapped_bytes(self->region));
+}
+
+static void
+heartbeat(TtRank *self)
+{
+    atomic_fetch_add_explicit(&self->region->ranks[self->rank].heartbeat, 1, memory_order_relaxed);
+}
+
+/* Where element 0 of the vector would be in each buffer. In place, input and output share memory
+ * such that every element is at the same address in both. */
+static void
+place_buffers(TtRank *self)
+{
+    const TtJob *job = &self->region->job;
+    gsize size = tt_type_bytes(job->plan.spec.type);
+
+    for (guint b = 0; b < TT_N_BUFFERS; b++) {
+        TtRange range = tt_plan_buffer_range(&job->plan, self->rank, b);
+        gboolean shared = job->options.in_place && b != TT_SCRATCH;
+        guint at = shared ? TT_OUTPUT : b;
+        gsize start = shared ? 0 : range.first, bytes = (range.first + range.count - start) * size;
+
+        self->vector[b] = self->buffers[at] - start * size;
+        if (bytes > self->touched[at]) { /* no page faults in the timed loop */
+            memset(self->buffers[at], 0, bytes);
+            self->touched[at] = bytes;
+            heartbeat(self);
+        }
+    }
+}
+
+/* A piece of a buffer at a time, so that whoever watches sees progress. */
+#define FILL_PIECE 65536
+
+static void
+fill_input(TtRank *self)
+{
+    const TtJob *job = &self->region->job;
+    TtRange all = tt_plan_buffer_range(&job->plan, self->rank, TT_INPUT);
+    gsize size = tt_type_bytes(job->plan.spec.type);
+
+    for (guint64 i = 0; i < all.count; i += FILL_PIECE) {
+        TtRange piece = { all.first + i, MIN(FILL_PIECE, all.count - i) };
+
+        tt_pattern_fill(&job->plan, self->rank, piece, self->vector[TT_INPUT] + piece.first * size);
+        heartbeat(self);
+    }
+}
+
+/* The timed loop left right answers behind: spoil them. */
+static void
+spoil_output(TtRank *self)
+{
+    const TtJob *job = &self->region->job;
+    TtRange range = tt_plan_buffer_range(&job->plan, self->rank, TT_OUTPUT);
+    gsize size = tt_type_bytes(job->plan.spec.type);
+
+    memset(self->vector[TT_OUTPUT] + range.first * size, 0x5a, range.count * size);
+    heartbeat(self);
+}
+
+static gint64
+count_wrong(TtRank *self)
+{
+    const TtJob *job = &self->region->job;
+    TtRange all = tt_plan_buffer_range(&job->plan, self->rank, TT_OUTPUT);
+    gsize size = tt_type_bytes(job->plan.spec.type);
+    guint64 wrong = 0;
+
+    for (guint64 i = 0; i < all.count; i += FILL_PIECE) {
+        TtRange piece = { all.first + i, MIN(FILL_PIECE, all.count - i) };
+
+        wrong +=
+            tt_pattern_count_wrong(&job->plan, piece, self->vector[TT_OUTPUT] + piece.first * size);
+        heartbeat(self);
+    }
+    return (gint64)wrong;
+}
+
+/* --- measuring ---------------------------------------------------------------------------------
+ */
+
+/* A short ping-pong between ranks 0 and 1 on two cache lines: how far apart their cores are now. */
+#define PINGS_WARMUP 20
+#define PINGS_MOST   200
+#define PINGS_MOST_S 100e-6
+#define PING_STOP    G_MAXUINT64
+
+static gboolean
+wait_ping(TtRank *self, guint which, guint64 last, guint64 *value)
+{
+    _Atomic guint64 *cell = &self->region->ping[which].value;
+    TtWait wait = { 0 };
+
+    while ((*value = atomic_load_explicit(cell, memory_order_acquire)) == last) {
+        if (wait.tries < self->spin_limit) {
+            wait.tries++;
+            tt_relax();
+        } else if (!tt_wait_slow(self, &wait, TT_RANK_WAITS_MESSAGE, 1 - which, TT_NO_LANE)) {
+            return FALSE;
+        }
+    }
+    if (wait.tries > self->spin_limit)
+        tt_wait_over(self);
+    return TRUE;
+}
+
+static void
+send_ping(TtRank *self, guint which, guint64 value)
+{
+    atomic_store_explicit(&self->region->ping[which].value, value, memory_order_release);
+}
+
+static gboolean
+measure_flag(TtRank *self)
+{
+    guint64 value = 0;
+    double start = 0;
+
+    if (self->region->n_ranks < 2 || self->rank > 1)
+        return TRUE;
+    if (self->rank == 1) {
+        while (value != PING_STOP) {
+            if (!wait_ping(self, 0, value, &value))
+                return FALSE;
+            send_ping(self, 1, value);
+        }
+        return TRUE;
+    }
+    for (guint64 i = 1; i <= PINGS_WARMUP + PINGS_MOST; i++) {
+        double elapsed;
+
+        if (i == PINGS_WARMUP + 1)
+            start = now_s();
+        send_ping(self, 0, i);
+        if (!wait_ping(self, 1, i - 1, &value))
+            return FALSE;
+        if (i <= PINGS_WARMUP || (i % 16 != 0 && i != PINGS_WARMUP + PINGS_MOST))
+            continue;
+        elapsed = now_s() - start;
+        self->region->flag_s = elapsed / (double)(2 * (i - PINGS_WARMUP));
+        if (elapsed > PINGS_MOST_S)
+            break;
+    }
+    send_ping(self, 0, PING_STOP);
+    return TRUE;
+}
+
+static gboolean
+run_many(TtRank *self, guint n)
+{
+    for (guint i = 0; i < n; i++)
+        if (!tt_datapath_run(self))
+            return FALSE;
+    return TRUE;
+}
+
+static gboolean
+run_timed(TtRank *self)
+{
+    TtJob *job = &self->region->job;
+    guint n = job->options.iterations;
+
+    if (!run_many(self, job->options.warmup))
+        return FALSE;
+    for (guint r = 0; r < job->options.repeats; r++) {
+        double start;
+
+        if (!tt_wait_barrier(self))
+            return FALSE;
+        start = now_s();
+        if (!run_many(self, n))
+            return FALSE;
+        job->time_s[self->rank * job->options.repeats + r] = (now_s() - start) / n;
+    }
+    return TRUE;
+}
+
+static gboolean
+run_recorded(TtRank *self)
+{
+    const TtJob *job = &self->region->job;
+    TtRankBlock *block = &self->region->ranks[self->rank];
+    TtEvent *events = job->events + job->event_first[self->rank];
+    gsize n = job->event_first[self->rank + 1] - job->event_first[self->rank];
+
+    memset(events, 0, n * sizeof *events); /* its pages */
+    return tt_wait_barrier(self) && tt_datapath_record(self, events, &block->n_events);
+}
+
+static gboolean
+run_checked(TtRank *self)
+{
+    spoil_output(self);
+    fill_input(self);
+    if (!tt_wait_barrier(self) || !tt_datapath_run(self))
+        return FALSE;
+    self->region->ranks[self->rank].wrong = count_wrong(self);
+    return TRUE;
+}
+
+static gboolean
+run_job(TtRank *self)
+{
+    const TtRunOptions *options = &self->region->job.options;
+
+    place_buffers(self);
+    tt_program_compile(self);
+    fill_input(self);
+    return tt_wait_barrier(self) && measure_flag(self) && tt_wait_barrier(self) &&
+           run_timed(self) && (!options->record || run_recorded(self)) &&
+           (!options->check || run_checked(self));
+}
+
+/* --- commands ----------------------------------------------------------------------------------
+ */
+
+static void
+pin(const TtRegion *region, guint rank)
+{
+    cpu_set_t allowed, one;
+    gint n, skip;
+
+    if (!region->pin || sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+        return;
+    n = CPU_COUNT(&allowed);
+    skip = (gint)rank % n;
+    for (gint cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (CPU_ISSET(cpu, &allowed) && skip-- == 0) {
+            CPU_ZERO(&one);
+            CPU_SET(cpu, &one);
+            sched_setaffinity(0, sizeof one, &one);
+            return;
+        }
+    }
+}
+
+/* Sleeps until the command after number @seen. FALSE to quit. */
+static gboolean
+next_command(TtRegion *region, TtRankBlock *block, guint32 seen)
+{
+    atomic_store_explicit(&block->state, TT_RANK_IDLE, memory_order_relaxed);
+    while (atomic_load_explicit(&region->command_number, memory_order_acquire) == seen) {
+        if (atomic_load_explicit(&region->aborted, memory_order_relaxed))
+            return FALSE;
+        tt_futex_wait(&region->command_number, seen, 0);
+    }
+    atomic_store_explicit(&block->state, TT_RANK_BUSY, memory_order_relaxed);
+    return region->command == TT_COMMAND_RUN && !atomic_load(&region->aborted);
+}
+
+static void
+report_done(TtRegion *region, TtRankBlock *block, guint32 number)
+{
+    guint64 one = 1;
+
+    atomic_store_explicit(&block->finished, number, memory_order_release);
+    if (write(region->done_fd, &one, sizeof one) != sizeof one)
+        atomic_store(&region->aborted, 1); /* cannot be: the counter does not fill up */
+}
+
+void
+tt_rank_main(TtRegion *region, guint rank)
+{
+    TtRankBlock *block = &region->ranks[rank];
+    TtRank self;
+
+    pin(region, rank);
+    if (tt_rank_init(&self, region, rank)) {
+        for (guint32 number = 0; next_command(region, block, number);) {
+            number++;
+            if (!run_job(&self))
+                break;
+            report_done(region, block, number);
+        }
+    }
+    tt_rank_clear(&self);
+}

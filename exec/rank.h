@@ -1,0 +1,110 @@
+/* rank.h - what one rank knows of its own: buffers, ports, and its plan compiled to moves.
+ *
+ * A plan computes its steps; doing that between two messages would cost more than the messages. So
+ * before the timed loop every step of every round becomes one or more moves: pointers, bytes,
+ * ports.
+ */
+#pragma once
+#include "exec/reduce.h"
+#include "exec/shared.h"
+
+/* One end of a connection, private to its rank. */
+typedef struct {
+    guint8 *slot; /* where message number `count` goes, or is expected */
+    guint8 *first, *end;
+    gsize stride;
+    guint64 count;        /* messages passed */
+    guint64 limit;        /* sender: may send while count < limit; from the last look at ack */
+    _Atomic guint64 *ack; /* messages the receiver is done with */
+    guint32 n_slots, peer;
+} TtPort;
+
+enum { TT_MOVE_FIRST = 1, TT_MOVE_LAST = 2, TT_MOVE_STREAM = 4 };
+
+/* A contiguous piece of a step; FIRST waits for what the step needs, LAST hands over and
+ * acknowledges. One cache line. */
+typedef struct {
+    guint8 op, flags;
+    guint16 pad;
+    guint32 dep;         /* index into deps; 0: none */
+    guint64 steps_after; /* steps of this iteration finished after it, empty ones that follow
+                            included */
+    const guint8 *src;
+    guint8 *dst;
+    TtPort *in, *out; /* NULL if the op receives or sends nothing */
+    gsize offset;     /* of the piece from the start of a slot */
+    gsize bytes;
+} TtMove;
+
+/* A lane of this rank, and how many steps of this iteration it must have finished. */
+typedef struct {
+    guint lane;
+    guint64 steps;
+} TtDep;
+
+typedef struct {
+    TtMove *moves, *at, *end;
+    guint64 free_steps; /* empty steps before the first move */
+    guint64 n_steps;    /* of one iteration */
+    guint32 steps_per_round;
+    _Atomic guint64 *done; /* in the job: steps finished, all iterations */
+} TtLane;
+
+typedef struct {
+    TtRegion *region;
+    guint rank;
+    const TtReduceUnit *unit;
+    gpointer memory[TT_N_BUFFERS]; /* as mapped */
+    guint8 *buffers[TT_N_BUFFERS]; /* max_bytes each, private */
+    gsize touched[TT_N_BUFFERS];   /* bytes that have memory behind them */
+    guint32 spin_limit;
+
+    /* The compiled plan. */
+    TtPort *in_ports, *out_ports; /* [n_connections]; only this rank's are set */
+    TtLane *lanes;
+    guint n_lanes;
+    GArray *moves; /* TtMove */
+    GArray *deps;  /* TtDep; the first is not used */
+    guint64 iteration;
+    TtReduce reduce[TT_N_STORES];
+    TtReduce2 reduce2[TT_N_STORES];
+    guint8 *vector[TT_N_BUFFERS]; /* address element 0 of the vector has, or would have */
+} TtRank;
+
+/* Buffers, reduction unit and spin limit; FALSE with errno if there is no memory. */
+gboolean tt_rank_init(TtRank *self, TtRegion *region, guint rank);
+void tt_rank_clear(TtRank *self);
+
+/* program.c: compiles region->job for this rank; resets its ends of all connections. */
+void tt_program_compile(TtRank *self);
+void tt_program_clear(TtRank *self);
+
+/* datapath.c: one collective. FALSE if the team was aborted. The second writes events, times in
+ * ticks, to @events, which has room for every step, and returns how many. */
+gboolean tt_datapath_run(TtRank *self);
+gboolean tt_datapath_record(TtRank *self, TtEvent *events, gsize *n_events);
+
+/* Ticks of the clock that stamps events; the same clock on all ranks. */
+guint64 tt_ticks_now(void);
+
+/* wait.c: how a rank waits. Counts tries; spins, then yields, then sleeps. */
+typedef struct {
+    guint32 tries;
+} TtWait;
+
+/* The slow half: says in the shared block what is waited for, looks for an abort (FALSE). */
+gboolean tt_wait_slow(TtRank *self, TtWait *wait, TtRankState state, guint peer, guint lane);
+void tt_wait_over(TtRank *self);
+
+static inline void
+tt_relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* All ranks of the team. FALSE if aborted. */
+gboolean tt_wait_barrier(TtRank *self);

@@ -1,0 +1,118 @@
+#include "exec/shared.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
+#include <time.h>
+#include <unistd.h>
+
+#define GIB (G_GUINT64_CONSTANT(1) << 30)
+
+/* Address space, not memory: pages appear when touched. Large messages without rounds want a lot.
+ */
+#define ARENA_MOST_BYTES  (64 * GIB)
+#define ARENA_LEAST_BYTES (GIB / 4)
+
+/* A job that used more than this returns it to the system. */
+#define ARENA_KEEP_BYTES (GIB / 16)
+
+GQuark
+tt_exec_error_quark(void)
+{
+    return g_quark_from_static_string("tt-exec-error");
+}
+
+static gsize
+round_up(gsize value, gsize unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
+TtRegion *
+tt_region_new(const TtTeamOptions *options, GError **error)
+{
+    gsize page = (gsize)sysconf(_SC_PAGESIZE);
+    gsize head = round_up(sizeof(TtRegion) + options->n_ranks * sizeof(TtRankBlock), page);
+    gsize arena = ARENA_MOST_BYTES;
+    TtRegion *region = MAP_FAILED;
+
+    for (; arena >= ARENA_LEAST_BYTES && region == MAP_FAILED; arena /= 2)
+        region = mmap(NULL, head + arena, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (region == MAP_FAILED) {
+        g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM,
+                    "cannot map %" G_GUINT64_FORMAT " MiB of shared memory: %s (see ulimit -v)",
+                    (guint64)(ARENA_LEAST_BYTES >> 20), g_strerror(errno));
+        return NULL;
+    }
+    arena *= 2; /* the loop halved it once more */
+    region->n_ranks = options->n_ranks;
+    region->n_cores = MAX(1, get_nprocs());
+    region->pin = options->pin;
+    region->max_bytes = options->max_bytes;
+    region->done_fd = -1;
+    region->total_bytes = head + arena;
+    region->arena = (guint8 *)region + head;
+    region->arena_bytes = arena;
+    return region;
+}
+
+void
+tt_region_free(TtRegion *region)
+{
+    if (region)
+        munmap(region, region->total_bytes);
+}
+
+guint64
+tt_region_available_bytes(void)
+{
+    g_autofree char *text = NULL;
+    const char *line;
+
+    if (!g_file_get_contents("/proc/meminfo", &text, NULL, NULL))
+        return 0;
+    line = strstr(text, "MemAvailable:");
+    return line ? g_ascii_strtoull(line + strlen("MemAvailable:"), NULL, 10) * 1024 : 0;
+}
+
+gpointer
+tt_region_alloc(TtRegion *region, gsize bytes)
+{
+    gpointer memory = region->arena + region->arena_used;
+
+    if (bytes > region->arena_bytes - region->arena_used - TT_PAIR_BYTES)
+        return NULL;
+    region->arena_used += round_up(MAX(1, bytes), TT_PAIR_BYTES);
+    return memory;
+}
+
+void
+tt_region_reset(TtRegion *region)
+{
+    gsize page = (gsize)sysconf(_SC_PAGESIZE);
+
+    memset(&region->job, 0, sizeof region->job);
+    if (region->arena_used > ARENA_KEEP_BYTES)
+        madvise(region->arena, round_up(region->arena_used, page), MADV_REMOVE);
+    else
+        memset(region->arena, 0, region->arena_used);
+    region->arena_used = 0;
+}
+
+void
+tt_futex_wait(_Atomic guint32 *word, guint32 value, gint64 timeout_ns)
+{
+    struct timespec timeout = { timeout_ns / 1000000000, timeout_ns % 1000000000 };
+
+    syscall(SYS_futex, word, FUTEX_WAIT, value, timeout_ns > 0 ? &timeout : NULL, NULL, 0);
+}
+
+void
+tt_futex_wake(_Atomic guint32 *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE, G_MAXINT, NULL, NULL, 0);
+}

@@ -1,0 +1,28 @@
+/* series.h - a CSV of results as one series of points per algorithm, in order of appearance. */
+#pragma once
+#include <glib.h>
+
+#define TT_SERIES_MAX_COLUMNS 6
+
+typedef struct {
+    double value[TT_SERIES_MAX_COLUMNS]; /* NAN where the cell was empty; value[0] is the size */
+} TtPoint;
+
+typedef struct {
+    char *name;
+    GArray *points; /* TtPoint, ascending by value[0] */
+} TtSeries;
+
+void tt_series_free(TtSeries *series);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(TtSeries, tt_series_free)
+
+/* GPtrArray of TtSeries by the column "algorithm"; @columns are looked up in the header, others are
+ * skipped. TT_PLOT_ERROR_FILE naming line and column. */
+GPtrArray *tt_series_read(const char *csv_path, const char *const *columns, guint n_columns,
+                          GError **error);
+
+/* The point with the lowest value[@by] of all series at each size. */
+TtSeries *tt_series_lowest(const GPtrArray *all, guint by);
+
+/* Median and 95th percentile of |value[@column]|; returns how many there were. */
+guint tt_series_magnitudes(const GPtrArray *all, guint column, double *median, double *p95);

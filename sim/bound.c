@@ -1,0 +1,220 @@
+/* Lower bounds: no plan, however clever, is faster on this machine.
+ *
+ * S: bytes of the vector, P: ranks, M: nodes they sit on. A message carries one value per element (a
+ * contribution or a partial result) and nobody but ranks computes. Counting, for one element, the
+ * transfers between ranks:
+ *
+ *   reduce to one rank   P-1 at least: the transfers must connect P contributions to the result
+ *   broadcast            P-1 at least: every rank but the root must receive it
+ *   allreduce            2(P-1): order transfers by arrival. Until the first rank has the whole sum,
+ *                        P-1 must have happened (as for reduce). The P-1 other ranks are not complete
+ *                        then, so each still receives at least once. (Patarasuk & Yuan 2009)
+ *   reduce-scatter       P-1, as each element is reduced to one rank
+ *   allgather            P-1, as each element is broadcast from one rank
+ *
+ * Seen from outside, a node is a rank too: its ranks pool what they know for nothing at best, so the
+ * same counts hold for M nodes and transfers between nodes. Hence, with `out` the most a rank (node) can
+ * send per second, time >= transfers * S / sum of out over all ranks (nodes); the same for `in`. And for
+ * one rank (node) alone: what it contributes must leave, what it needs must come.
+ *
+ *                        must leave a rank              must reach a rank
+ *   allreduce            S                              S
+ *   reduce-scatter       S - own part                   own part
+ *   allgather            own part                       S - own part
+ *   broadcast            S from the root                S to every other
+ *   reduce               S from every other             S to the root
+ *
+ * Latency: a contribution that must get from i to j, over whatever relays, needs the shortest path in the
+ * complete graph of routes; with many ranks, at least the cheapest way out of its rank and of its node.
+ * The larger of latency and bandwidth bounds the time. (Their sum would not be sound: relays overlap.)
+ */
+#include "sim/levels.h"
+
+#include <math.h>
+
+#define ALL_PAIRS_RANKS 64         /* up to here shortest paths between all ranks */
+#define MAX_ROUTES      (1u << 22) /* beyond this only one rank's ways out are looked at */
+
+/* --- bandwidth --------------------------------------------------------------------------------- */
+
+typedef struct {
+    TtBound bound;
+    const TtPlan *plan;
+    double all_bytes;
+} Search;
+
+static void
+consider(Search *search, double bytes, double bytes_per_s, const char *format, guint who)
+{
+    double seconds = bytes / bytes_per_s;
+
+    if (!(seconds > search->bound.bandwidth_s))
+        return;
+    search->bound.bandwidth_s = seconds;
+    g_free(search->bound.limit);
+    search->bound.limit = g_strdup_printf(format, who); /* formats without %u ignore it */
+}
+
+/* What must leave and reach a party: one rank or a node, which owns @part bytes and may hold the root. */
+static void
+duties(const Search *search, double part, gboolean is_root, double *out, double *in)
+{
+    double all = search->all_bytes;
+
+    switch (search->plan->spec.collective) {
+    case TT_REDUCE_SCATTER: *out = all - part, *in = part; break;
+    case TT_ALLGATHER: *out = part, *in = all - part; break;
+    case TT_BROADCAST: *out = is_root ? all : 0, *in = is_root ? 0 : all; break;
+    case TT_REDUCE: *out = is_root ? 0 : all, *in = is_root ? all : 0; break;
+    default: *out = *in = all; break;
+    }
+}
+
+static double
+part_bytes(const TtPlan *plan, guint first_rank, guint end_rank)
+{
+    guint buffer = plan->spec.collective == TT_REDUCE_SCATTER ? TT_OUTPUT : TT_INPUT;
+    TtRange first = tt_plan_buffer_range(plan, first_rank, buffer);
+    TtRange last = tt_plan_buffer_range(plan, end_rank - 1, buffer);
+
+    return (double)(last.first + last.count - first.first) * tt_type_bytes(plan->spec.type);
+}
+
+/* The wording of one kind of party. */
+typedef struct {
+    const char *out, *in, *all_out, *all_in;
+} Words;
+
+static const Words rank_words = { "injection of rank %u", "ejection of rank %u",
+                                  "injection of all ranks", "ejection of all ranks" };
+static const Words node_words = { "NICs of node %u, outgoing", "NICs of node %u, incoming",
+                                  "NICs of all nodes, outgoing", "NICs of all nodes, incoming" };
+
+/* Holds @n parties of @size ranks each against what they can send and take. */
+static void
+consider_parties(Search *search, const TtNetwork *net, guint n, guint size, const Words *words,
+                 double (*out_rate)(gconstpointer, guint), double (*in_rate)(gconstpointer, guint))
+{
+    const TtPlanSpec *spec = &search->plan->spec;
+    double transfers = (spec->collective == TT_ALLREDUCE ? 2.0 : 1.0) * (n - 1);
+    double sum_out = 0, sum_in = 0;
+
+    for (guint i = 0; i < n; i++) {
+        guint first = i * size, end = MIN(first + size, spec->n_ranks);
+        double out, in, out_bytes_per_s = out_rate(net->context, i);
+        double in_bytes_per_s = in_rate(net->context, i);
+
+        duties(search, part_bytes(search->plan, first, end), spec->root >= first && spec->root < end,
+               &out, &in);
+        consider(search, out, out_bytes_per_s, words->out, i);
+        consider(search, in, in_bytes_per_s, words->in, i);
+        sum_out += out_bytes_per_s;
+        sum_in += in_bytes_per_s;
+    }
+    consider(search, transfers * search->all_bytes, sum_out, words->all_out, 0);
+    consider(search, transfers * search->all_bytes, sum_in, words->all_in, 0);
+}
+
+/* --- latency ----------------------------------------------------------------------------------- */
+
+/* FALSE where some parts are empty, so that not every pair has something to tell. */
+static gboolean
+everyone_matters(const TtPlan *plan)
+{
+    TtCollective c = plan->spec.collective;
+
+    return (c != TT_REDUCE_SCATTER && c != TT_ALLGATHER) || plan->spec.count >= plan->spec.n_ranks;
+}
+
+/* Must something of @src reach @dst? */
+static gboolean
+must_reach(const TtPlan *plan, guint src, guint dst)
+{
+    switch (plan->spec.collective) {
+    case TT_BROADCAST: return src == plan->spec.root;
+    case TT_REDUCE: return dst == plan->spec.root;
+    default: return TRUE;
+    }
+}
+
+/* Floyd & Warshall over the routes of few ranks. */
+static TtTime
+longest_shortest_path_ps(const TtPlan *plan, const TtNetwork *net)
+{
+    guint P = plan->spec.n_ranks;
+    g_autofree TtTime *d = g_new(TtTime, P * P);
+    TtTime longest_ps = 0;
+
+    for (guint i = 0; i < P; i++)
+        for (guint j = 0; j < P; j++)
+            d[i * P + j] = i == j ? 0 : tt_network_latency_ps(net, i, j);
+    for (guint k = 0; k < P; k++)
+        for (guint i = 0; i < P; i++)
+            for (guint j = 0; j < P; j++)
+                d[i * P + j] = MIN(d[i * P + j], d[i * P + k] + d[k * P + j]);
+    for (guint i = 0; i < P; i++)
+        for (guint j = 0; j < P; j++)
+            if (must_reach(plan, i, j))
+                longest_ps = MAX(longest_ps, d[i * P + j]);
+    return longest_ps;
+}
+
+/* The cheapest way between the ranks first..end-1 and the others, outwards or inwards. */
+static TtTime
+cheapest_crossing_ps(const TtPlan *plan, const TtNetwork *net, guint first, guint end, gboolean inwards)
+{
+    TtTime least_ps = TT_TIME_MAX;
+
+    for (guint i = first; i < end; i++) {
+        for (guint j = 0; j < plan->spec.n_ranks; j++) {
+            if (j >= first && j < end)
+                continue;
+            least_ps = MIN(least_ps, inwards ? tt_network_latency_ps(net, j, i)
+                                             : tt_network_latency_ps(net, i, j));
+        }
+    }
+    return least_ps == TT_TIME_MAX ? 0 : least_ps;
+}
+
+static TtTime
+latency_bound_ps(const TtPlan *plan, const TtNetwork *net)
+{
+    guint P = plan->spec.n_ranks, root = plan->spec.root;
+    guint per_node = net->ranks_per_node, first = root / per_node * per_node;
+    gboolean inwards = plan->spec.collective == TT_REDUCE;
+    TtTime latency_ps;
+
+    if (!everyone_matters(plan))
+        return 0;
+    if (P <= ALL_PAIRS_RANKS)
+        return longest_shortest_path_ps(plan, net);
+    latency_ps = cheapest_crossing_ps(plan, net, root, root + 1, inwards);
+    if ((guint64)per_node * P <= MAX_ROUTES)
+        latency_ps = MAX(latency_ps, cheapest_crossing_ps(plan, net, first,
+                                                          MIN(first + per_node, P), inwards));
+    return latency_ps;
+}
+
+TtBound
+tt_bound(const TtPlan *plan, const TtNetwork *net)
+{
+    guint P = plan->spec.n_ranks, n_nodes = (P + net->ranks_per_node - 1) / net->ranks_per_node;
+    Search search = { .plan = plan,
+                      .all_bytes = (double)plan->spec.count * tt_type_bytes(plan->spec.type) };
+    TtBound *bound = &search.bound;
+
+    if (P > 1 && plan->spec.count > 0) {
+        consider_parties(&search, net, P, 1, &rank_words, net->rank_out, net->rank_in);
+        if (n_nodes > 1)
+            consider_parties(&search, net, n_nodes, net->ranks_per_node, &node_words, net->node_out,
+                             net->node_in);
+        bound->latency_s = tt_ps_to_seconds(latency_bound_ps(plan, net));
+    }
+    if (bound->latency_s > bound->bandwidth_s) {
+        g_free(bound->limit);
+        bound->limit = g_strdup("latency");
+    } else if (!bound->limit) {
+        bound->limit = g_strdup("nothing to move");
+    }
+    return search.bound;
+}

@@ -1,0 +1,161 @@
+/* engine.h - lanes walking through their steps: the state of a run. Private to sim/engine*.c, record.c.
+ *
+ * A lane goes through these states for every step; on the left what moves it on:
+ *
+ *                      FETCH <----------------------------+
+ *     dependency done    |  DEPENDENCY                    |
+ *     message arrived    |  MESSAGE                       |  (a step without elements goes
+ *     slot free          |  SLOT                          |   straight back after DEPENDENCY)
+ *     worker free        |  WORKER   (if the profile      |
+ *     core free          |  CORE      limits them)        |
+ *     work done          |  WORK                          |
+ *     message injected   |  PUSH     (if lanes push)      |
+ *                        +--------------------------------+
+ *
+ * A lane that cannot move on leaves no event behind: whoever changes what it waits for puts it on the
+ * ready list. Flat arrays throughout; lane index = rank * n_lanes + lane; connection index = flow index.
+ */
+#pragma once
+#include "algos/algo.h"
+#include "sim/event_queue.h"
+#include "sim/flows.h"
+#include "sim/network.h"
+
+/* Event kinds besides those of flows.h. */
+enum { TT_EVENT_ARRIVES = TT_FLOW_N_KINDS, TT_EVENT_CREDIT, TT_EVENT_WORK_DONE };
+
+#define TT_NONE G_MAXUINT32
+
+typedef enum {
+    TT_LANE_FETCH,
+    TT_LANE_DEPENDENCY,
+    TT_LANE_MESSAGE,
+    TT_LANE_SLOT,
+    TT_LANE_WORKER,
+    TT_LANE_CORE,
+    TT_LANE_GRANTED, /* has been handed what it queued for */
+    TT_LANE_WORK,
+    TT_LANE_PUSH,
+    TT_LANE_STARTING, /* its rank has not begun this iteration's work */
+    TT_LANE_FINISHED  /* this iteration, or all of them */
+} TtLaneState;
+
+typedef struct {
+    guint8 state, op;
+    guint8 queued;  /* is on the ready list */
+    guint8 parked;  /* counted in its channel's waiters */
+    guint8 opening; /* works for the start of its rank, not for a step */
+    guint16 lane;
+    guint32 rank;
+    guint32 program, n_steps;
+    guint32 step;
+    guint32 recv, send; /* connections of this step, TT_NONE if none */
+    guint32 dep_lane;   /* lane index, TT_NONE if none */
+    guint32 dep_step;
+    guint32 next;       /* behind it in the queue of a worker or core */
+    guint64 round;
+    guint64 bytes;
+    guint64 piece_bytes; /* of one chunk in this round, where all chunks are equal */
+    TtTime busy_ps;      /* worked or pushed so far */
+    TtTime busy_since_ps;
+} TtLane;
+
+/* A posted message that waits for those before it on its connection. */
+typedef struct {
+    guint64 bytes;
+    guint32 next;
+} TtPosted;
+
+typedef struct {
+    guint32 writer, reader; /* lane indices */
+    guint32 free_slots;
+    guint32 n_arrived; /* messages the reader may take */
+    guint32 first, last; /* TtPosted that wait, TT_NONE */
+    guint32 in_flight;   /* 1 while a message is being injected */
+    guint32 unused;
+    TtTime latency_ps;
+} TtConnection;
+
+/* Workers of a rank, or a core: free units and the lanes that wait for one, in order. */
+typedef struct {
+    guint32 n_free, first, last;
+    guint32 last_rank; /* whom a core ran last */
+} TtResource;
+
+typedef struct {
+    guint32 n_left;    /* lanes that have not finished this iteration */
+    guint32 iteration;
+    guint32 cost;      /* which row of step costs */
+    TtResource workers;
+} TtRank;
+
+/* What steps cost a rank of one footprint. */
+typedef struct {
+    double footprint_bytes;
+    double fixed_s[TT_PROFILE_OPS], per_byte_s[TT_PROFILE_OPS];
+} TtStepCost;
+
+/* Watched only when recording. */
+typedef struct {
+    TtTime begin_ps, waiting_since_ps, work_ps, longest_ps;
+    guint32 longest_for;
+} TtWatch;
+
+typedef struct TtEngine {
+    const TtPlan *plan;
+    const TtNetwork *net;
+    const TtProfile *profile;
+    guint n_ranks, n_lanes, n_roles, iterations;
+
+    TtEventQueue queue;
+    TtFlows *flows;
+    TtLane *lanes;
+    TtRank *ranks;
+    guint32 total_lanes;
+    guint32 *waiters; /* [rank * n_channels + channel] lanes that wait for a dependency */
+
+    TtConnection *connections;
+    guint32 n_connections, connections_room;
+    guint32 *by_role;  /* [(lane index * n_roles + role) * 2 + receiving] connection + 1, 0: not asked */
+    guint32 *by_peers; /* open hash of (lane index, destination) -> connection + 1 */
+    guint32 by_peers_room;
+    TtPosted *posted;
+    guint32 n_posted, posted_room, free_posted;
+
+    TtResource *cores;
+    guint32 n_cores; /* 0: nobody shares a core */
+    TtStepCost *costs;
+    guint32 n_costs;
+    TtTime credit_ps, latency_ps, start_ps, switch_ps;
+    gboolean is_free;  /* no step costs anything */
+    gboolean uniform;  /* all chunks have the same number of elements */
+    guint element_bytes;
+
+    guint32 *ready; /* ring of lanes to look at now */
+    guint32 ready_first, ready_n;
+
+    guint32 ranks_left; /* ranks that have iterations to do */
+    guint32 ranks_in_first, ranks_in_last;
+    TtTime first_end_ps, end_ps;
+    guint64 n_messages, n_events;
+
+    TtWatch *watch;  /* [lane] NULL unless recording */
+    GArray *events;  /* TtEvent of the last iteration */
+    GArray *rates;   /* TtRateChange */
+    TtTime record_from_ps; /* when the first rank began the last iteration */
+} TtEngine;
+
+/* engine_setup.c */
+gboolean tt_engine_init(TtEngine *self, const TtPlan *plan, const TtNetwork *net,
+                        const TtSimOptions *options, GError **error);
+void tt_engine_clear(TtEngine *self);
+guint32 tt_engine_connection(TtEngine *self, const TtLane *lane, guint role, gboolean receiving);
+
+/* engine.c: runs to the end; FALSE with TT_SIM_ERROR_DEADLOCK if it cannot. */
+gboolean tt_engine_run(TtEngine *self, GError **error);
+
+/* record.c */
+void tt_record_step(TtEngine *self, guint32 lane_index);
+TtTimeline *tt_record_timeline(TtEngine *self);      /* takes the events */
+char *tt_record_bottleneck(const TtEngine *self);
+char *tt_record_deadlock(const TtEngine *self);      /* who waits for whom */

@@ -1,0 +1,250 @@
+/* Allocates a run and finds connections, workers, cores and step costs. */
+#include "sim/engine.h"
+
+#include <math.h>
+#include <string.h>
+
+G_STATIC_ASSERT(TT_PROFILE_OPS == TT_N_OPS);
+
+/* --- connections ------------------------------------------------------------------------------- */
+
+static guint32 *
+hash_place(TtEngine *self, guint32 writer, guint32 dst)
+{
+    guint64 key = ((guint64)writer << 32 | dst) * G_GUINT64_CONSTANT(0x9e3779b97f4a7c15);
+    guint32 mask = self->by_peers_room - 1, i = (guint32)(key >> 32) & mask;
+
+    for (;; i = (i + 1) & mask) {
+        const TtConnection *c;
+
+        if (self->by_peers[i] == 0)
+            return &self->by_peers[i];
+        c = &self->connections[self->by_peers[i] - 1];
+        if (c->writer == writer && c->reader / self->n_lanes == dst)
+            return &self->by_peers[i];
+    }
+}
+
+static void
+grow_connections(TtEngine *self)
+{
+    self->connections_room = MAX(64, 2 * self->connections_room);
+    self->connections = g_renew(TtConnection, self->connections, self->connections_room);
+    g_free(self->by_peers);
+    self->by_peers_room = 2 * self->connections_room;
+    self->by_peers = g_new0(guint32, self->by_peers_room);
+    for (guint32 c = 0; c < self->n_connections; c++)
+        *hash_place(self, self->connections[c].writer,
+                    self->connections[c].reader / self->n_lanes) = c + 1;
+}
+
+/* The connection behind a role of a lane; made when first used, from either side. TT_NONE if the plan
+ * names nobody there. */
+guint32
+tt_engine_connection(TtEngine *self, const TtLane *lane, guint role, gboolean receiving)
+{
+    guint32 index = lane->rank * self->n_lanes + lane->lane;
+    guint32 *known =
+        &self->by_role[((gsize)index * self->n_roles + role) * 2 + (receiving ? 1 : 0)];
+    guint32 *place, writer, reader;
+    guint peer;
+
+    if (G_LIKELY(*known))
+        return *known - 1;
+    peer = tt_plan_peer(self->plan, lane->rank, lane->lane, role);
+    if (peer >= self->n_ranks)
+        return TT_NONE;
+    if (self->n_connections == self->connections_room)
+        grow_connections(self);
+    writer = receiving ? peer * self->n_lanes + lane->lane : index;
+    reader = receiving ? index : peer * self->n_lanes + lane->lane;
+    place = hash_place(self, writer, reader / self->n_lanes);
+    if (*place == 0) {
+        guint32 flow = tt_flows_add(self->flows, writer / self->n_lanes, reader / self->n_lanes);
+
+        g_assert(flow == self->n_connections);
+        self->connections[flow] =
+            (TtConnection){ .writer = writer,
+                            .reader = reader,
+                            .free_slots = self->plan->spec.n_slots,
+                            .first = TT_NONE,
+                            .last = TT_NONE,
+                            .latency_ps = tt_flows_latency_ps(self->flows, flow) + self->latency_ps };
+        *place = ++self->n_connections;
+    }
+    *known = *place;
+    return *known - 1;
+}
+
+/* --- costs ------------------------------------------------------------------------------------- */
+
+static double
+footprint_bytes(const TtPlan *plan, guint rank, gboolean in_place)
+{
+    guint64 input = tt_plan_buffer_range(plan, rank, TT_INPUT).count;
+    guint64 output = tt_plan_buffer_range(plan, rank, TT_OUTPUT).count;
+    double elements = in_place ? (double)MAX(input, output) : (double)input + (double)output;
+
+    return elements * tt_type_bytes(plan->spec.type);
+}
+
+/* The row for this footprint; ranks have one or two different ones, so the search is short. */
+static guint32
+cost_row(TtEngine *self, double footprint)
+{
+    TtStepCost *row;
+
+    for (guint32 i = 0; i < self->n_costs; i++)
+        if (self->costs[i].footprint_bytes == footprint)
+            return i;
+    self->costs = g_renew(TtStepCost, self->costs, self->n_costs + 1);
+    row = &self->costs[self->n_costs];
+    row->footprint_bytes = footprint;
+    for (guint op = 0; op < TT_N_OPS; op++) {
+        /* A cost is fixed + bytes * per_byte, so two values tell both. */
+        double fixed = tt_profile_op_s(self->profile, op, 0, footprint);
+        double big = tt_profile_op_s(self->profile, op, G_GUINT64_CONSTANT(1) << 40, footprint);
+
+        row->fixed_s[op] = fixed;
+        row->per_byte_s[op] = (big - fixed) / (double)(G_GUINT64_CONSTANT(1) << 40);
+        if (big > 0)
+            self->is_free = FALSE;
+    }
+    return self->n_costs++;
+}
+
+static void
+init_costs(TtEngine *self, gboolean in_place)
+{
+    self->is_free = TRUE;
+    self->credit_ps = tt_seconds_to_ps(self->profile->credit_s);
+    self->latency_ps = tt_seconds_to_ps(self->profile->latency_s);
+    self->start_ps = tt_seconds_to_ps(self->profile->start_s);
+    self->switch_ps = tt_seconds_to_ps(self->profile->switch_s);
+    for (guint r = 0; r < self->n_ranks; r++)
+        self->ranks[r].cost = cost_row(self, footprint_bytes(self->plan, r, in_place));
+}
+
+static const TtResource idle_resource = {
+    .n_free = 1, .first = TT_NONE, .last = TT_NONE, .last_rank = TT_NONE
+};
+
+static void
+init_cores(TtEngine *self)
+{
+    guint per_node = self->net->ranks_per_node;
+    guint n_nodes = (self->n_ranks + per_node - 1) / per_node;
+
+    if (self->profile->cores == 0 || MIN(per_node, self->n_ranks) <= self->profile->cores)
+        return;
+    self->n_cores = n_nodes * self->profile->cores;
+    self->cores = g_new(TtResource, self->n_cores);
+    for (guint32 c = 0; c < self->n_cores; c++)
+        self->cores[c] = idle_resource;
+}
+
+/* --- lanes ------------------------------------------------------------------------------------- */
+
+static void
+init_lanes(TtEngine *self)
+{
+    const TtPlan *plan = self->plan;
+
+    for (guint32 i = 0; i < self->total_lanes; i++) {
+        TtLane *lane = &self->lanes[i];
+
+        lane->rank = i / self->n_lanes;
+        lane->lane = (guint16)(i % self->n_lanes);
+        lane->program = tt_plan_program(plan, lane->rank, tt_plan_channel(plan, lane->lane));
+        lane->n_steps = tt_plan_n_steps(plan, lane->rank, lane->lane);
+    }
+    for (guint r = 0; r < self->n_ranks; r++) {
+        self->ranks[r].workers = idle_resource;
+        self->ranks[r].workers.n_free =
+            self->profile->workers_per_rank ? self->profile->workers_per_rank : TT_NONE;
+    }
+}
+
+static gboolean
+allocate(TtEngine *self, GError **error)
+{
+    gsize n = self->total_lanes;
+    double roles = 2.0 * (double)n * self->n_roles;
+
+    self->lanes = g_try_new0(TtLane, n);
+    self->ready = g_try_new(guint32, n);
+    self->ranks = g_try_new0(TtRank, self->n_ranks);
+    self->waiters = g_try_new0(guint32, (gsize)self->n_ranks * self->plan->spec.n_channels);
+    self->by_role = roles < 1e12 ? g_try_new0(guint32, MAX(1, (gsize)roles)) : NULL;
+    if (self->lanes && self->ready && self->ranks && self->waiters && self->by_role)
+        return TRUE;
+    g_set_error(error, TT_SIM_ERROR, TT_SIM_ERROR_USAGE,
+                "%s on %u ranks: no memory for %" G_GSIZE_FORMAT
+                " lanes of %u roles (%.1f GiB); use --level hockney or fewer ranks",
+                self->plan->name, self->n_ranks, n, self->n_roles,
+                (roles * 4 + (double)n * sizeof(TtLane)) / 0x1p30);
+    return FALSE;
+}
+
+gboolean
+tt_engine_init(TtEngine *self, const TtPlan *plan, const TtNetwork *net, const TtSimOptions *options,
+               GError **error)
+{
+    memset(self, 0, sizeof *self);
+    self->plan = plan;
+    self->net = net;
+    self->profile = options->profile;
+    self->n_ranks = plan->spec.n_ranks;
+    self->n_lanes = plan->n_lanes;
+    self->n_roles = plan->n_roles;
+    self->iterations = MAX(1, options->iterations);
+    self->element_bytes = tt_type_bytes(plan->spec.type);
+    self->uniform = plan->spec.count % plan->n_chunks == 0;
+    self->free_posted = TT_NONE;
+    self->ranks_left = self->ranks_in_first = self->ranks_in_last = self->n_ranks;
+    self->record_from_ps = TT_TIME_MAX;
+
+    if ((guint64)self->n_ranks * self->n_lanes >= G_MAXINT32) {
+        g_set_error(error, TT_SIM_ERROR, TT_SIM_ERROR_USAGE,
+                    "%u ranks of %u lanes are too many to simulate (at most 2^31 lanes)",
+                    self->n_ranks, self->n_lanes);
+        return FALSE;
+    }
+    self->total_lanes = self->n_ranks * self->n_lanes;
+    tt_event_queue_init(&self->queue);
+    if (!allocate(self, error))
+        return FALSE;
+    if (options->record) {
+        self->watch = g_new0(TtWatch, self->total_lanes);
+        self->events = g_array_new(FALSE, FALSE, sizeof(TtEvent));
+        self->rates = g_array_new(FALSE, FALSE, sizeof(TtRateChange));
+    }
+    self->flows = tt_flows_new(net, &self->queue, self->rates);
+    init_lanes(self);
+    init_costs(self, options->in_place);
+    init_cores(self);
+    return TRUE;
+}
+
+void
+tt_engine_clear(TtEngine *self)
+{
+    tt_event_queue_clear(&self->queue);
+    tt_flows_free(self->flows);
+    g_free(self->lanes);
+    g_free(self->ready);
+    g_free(self->ranks);
+    g_free(self->waiters);
+    g_free(self->by_role);
+    g_free(self->by_peers);
+    g_free(self->connections);
+    g_free(self->posted);
+    g_free(self->cores);
+    g_free(self->costs);
+    g_free(self->watch);
+    if (self->events)
+        g_array_unref(self->events);
+    if (self->rates)
+        g_array_unref(self->rates);
+    memset(self, 0, sizeof *self);
+}

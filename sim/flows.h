@@ -1,0 +1,58 @@
+/* flows.h - messages flowing over links: who shares with whom, at which rate, until when.
+ *
+ * A flow is one message of one connection between start() and end(); a connection has at most one. All
+ * starts and ends of one instant are settled together:
+ *
+ *     alone on all its links   -> its end follows at once from the narrowest link; no solver
+ *     otherwise                -> the flows connected through shared links to a change, and only those,
+ *                                 get new max-min fair rates (maxmin.h)
+ *
+ * Ends of flows alone are events of their own; ends of sharing flows, whose times move with every change
+ * around them, are kept in an indexed heap here and announced one by one.
+ *
+ * Links of infinite capacity never limit and are left out. Knows no lanes and no plans.
+ */
+#pragma once
+#include "sim/event_queue.h"
+#include "sim/network.h"
+
+typedef struct TtFlows TtFlows;
+
+#define TT_NO_FLOW G_MAXUINT32
+
+/* Events this module pushes; kinds above are free for others. The upper bits of `kind` hold a
+ * generation, see tt_flows_take(). */
+enum { TT_FLOW_ENDS, TT_FLOWS_SHARED_END, TT_FLOW_N_KINDS };
+#define TT_KIND_BITS 4
+
+/* A change of rate, for the record. 0: the flow ended. */
+typedef struct {
+    TtTime time_ps;
+    guint32 flow;
+    double rate_bytes_per_s;
+} TtRateChange;
+
+/* Borrows @net and @queue. @log: appended to (TtRateChange), NULL for none. */
+TtFlows *tt_flows_new(const TtNetwork *net, TtEventQueue *queue, GArray *log);
+void tt_flows_free(TtFlows *self);
+
+/* A connection from @src to @dst: finds its route once. Returns the flow's index, 0, 1, 2, ... */
+guint32 tt_flows_add(TtFlows *self, guint src, guint dst);
+TtTime tt_flows_latency_ps(const TtFlows *self, guint32 flow);
+
+void tt_flows_start(TtFlows *self, guint32 flow, guint64 bytes);
+
+/* Once nothing more happens at this instant: rates and ends of all that changed. */
+void tt_flows_settle(TtFlows *self);
+
+/* On TT_FLOW_ENDS: TRUE if the event still holds; the flow is then off its links. */
+gboolean tt_flows_take(TtFlows *self, const TtSimEvent *event);
+
+/* On TT_FLOWS_SHARED_END: the next sharing flow that ends now, off its links; TT_NO_FLOW if no more. */
+guint32 tt_flows_take_shared(TtFlows *self);
+
+/* Adds what every flow carried to the links of its route: @bytes [n_links]. For reports. */
+void tt_flows_add_bytes(const TtFlows *self, double *bytes);
+
+/* The links of a flow's route that can limit it: *links points into the module. */
+guint tt_flows_links(const TtFlows *self, guint32 flow, TtLink *links);

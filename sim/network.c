@@ -1,0 +1,97 @@
+#include "sim/network.h"
+
+#include <math.h>
+#include <string.h>
+
+TtTime
+tt_network_latency_ps(const TtNetwork *net, guint src, guint dst)
+{
+    TtLink links[TT_MAX_ROUTE];
+    guint n = net->route(net->context, src, dst, links);
+    TtTime sum_ps = 0;
+
+    for (guint i = 0; i < n; i++)
+        sum_ps += net->link(net->context, links[i]).latency_ps;
+    return sum_ps;
+}
+
+double
+tt_network_bytes_per_s(const TtNetwork *net, guint src, guint dst)
+{
+    TtLink links[TT_MAX_ROUTE];
+    guint n = net->route(net->context, src, dst, links);
+    double least = INFINITY;
+
+    for (guint i = 0; i < n; i++)
+        least = MIN(least, net->link(net->context, links[i]).capacity_bytes_per_s);
+    return least;
+}
+
+/* --- without memory links ---------------------------------------------------------------------- */
+
+static TtLinkInfo
+bare_link(gconstpointer context, TtLink link)
+{
+    const TtNetwork *inner = context;
+    TtLinkInfo info = inner->link(inner->context, link);
+
+    if (strcmp(info.kind, "memory") == 0) {
+        info.capacity_bytes_per_s = INFINITY;
+        info.latency_ps = 0;
+    }
+    return info;
+}
+
+static char *
+bare_link_name(gconstpointer context, TtLink link)
+{
+    const TtNetwork *inner = context;
+
+    return inner->link_name(inner->context, link);
+}
+
+static guint
+bare_route(gconstpointer context, guint src, guint dst, TtLink *links)
+{
+    const TtNetwork *inner = context;
+
+    return inner->route(inner->context, src, dst, links);
+}
+
+static double
+unlimited(gconstpointer context, guint rank)
+{
+    (void)context, (void)rank;
+    return INFINITY;
+}
+
+static double
+bare_node_out(gconstpointer context, guint node)
+{
+    const TtNetwork *inner = context;
+
+    return inner->node_out(inner->context, node);
+}
+
+static double
+bare_node_in(gconstpointer context, guint node)
+{
+    const TtNetwork *inner = context;
+
+    return inner->node_in(inner->context, node);
+}
+
+TtNetwork
+tt_network_without_memory(const TtNetwork *inner)
+{
+    TtNetwork net = *inner;
+
+    net.context = inner;
+    net.link = bare_link;
+    net.link_name = bare_link_name;
+    net.route = bare_route;
+    net.rank_out = net.rank_in = unlimited;
+    net.node_out = bare_node_out;
+    net.node_in = bare_node_in;
+    return net;
+}

@@ -1,0 +1,41 @@
+/* network.h - what the simulator needs to know of a machine: links, routes, and what a set of ranks can
+ * inject at most.
+ *
+ * A thin view, so that the engine can be tested on wires drawn by hand; network_topology.c makes one of
+ * a TtTopology. Callbacks are pure and get @context first.
+ */
+#pragma once
+#include "sim/sim.h"
+
+typedef struct {
+    gconstpointer context;
+    guint n_ranks;
+    guint ranks_per_node; /* >= 1; rank r sits on node r / ranks_per_node */
+    guint32 n_links;
+
+    TtLinkInfo (*link)(gconstpointer context, TtLink link);
+    char *(*link_name)(gconstpointer context, TtLink link); /* caller frees */
+    guint (*route)(gconstpointer context, guint src, guint dst, TtLink *links);
+
+    /* Bytes per second, for the lower bounds; INFINITY where nothing limits. */
+    double (*rank_out)(gconstpointer context, guint rank);
+    double (*rank_in)(gconstpointer context, guint rank);
+    double (*node_out)(gconstpointer context, guint node);
+    double (*node_in)(gconstpointer context, guint node);
+} TtNetwork;
+
+/* A view of @topo, which must outlive it. */
+TtNetwork tt_network_of_topology(const TtTopology *topo);
+
+/* Sum of latencies and smallest capacity along a route; 0 and INFINITY from a rank to itself. */
+TtTime tt_network_latency_ps(const TtNetwork *net, guint src, guint dst);
+double tt_network_bytes_per_s(const TtNetwork *net, guint src, guint dst);
+
+/* @inner with its links of kind "memory" free, for profiles that already hold what they cost. What a rank
+ * can inject is then unknown. Borrows @inner. */
+TtNetwork tt_network_without_memory(const TtNetwork *inner);
+
+/* sim.h's functions on any network. */
+gboolean tt_sim_run_on(const TtPlan *plan, const TtNetwork *net, const TtSimOptions *options,
+                       TtSimResult *result, GError **error);
+TtTime tt_sim_bound_on_ps(const TtPlan *plan, const TtNetwork *net, char **limit);

@@ -1,0 +1,79 @@
+/* The public face: sim.h on a TtTopology, by a view of it. */
+#include "sim/network.h"
+
+static TtLinkInfo
+topology_link(gconstpointer topo, TtLink link)
+{
+    return tt_topology_link(topo, link);
+}
+
+static char *
+topology_link_name(gconstpointer topo, TtLink link)
+{
+    return tt_topology_link_name(topo, link);
+}
+
+static guint
+topology_route(gconstpointer topo, guint src, guint dst, TtLink *links)
+{
+    return tt_topology_route(topo, src, dst, links);
+}
+
+static double
+topology_rank_out(gconstpointer topo, guint rank)
+{
+    return tt_topology_rank_out_bytes_per_s(topo, rank);
+}
+
+static double
+topology_rank_in(gconstpointer topo, guint rank)
+{
+    return tt_topology_rank_in_bytes_per_s(topo, rank);
+}
+
+static double
+topology_node_out(gconstpointer topo, guint node)
+{
+    return tt_topology_node_out_bytes_per_s(topo, node);
+}
+
+static double
+topology_node_in(gconstpointer topo, guint node)
+{
+    return tt_topology_node_in_bytes_per_s(topo, node);
+}
+
+TtNetwork
+tt_network_of_topology(const TtTopology *topo)
+{
+    return (TtNetwork){
+        .context = topo,
+        .n_ranks = tt_topology_n_ranks(topo),
+        .ranks_per_node = tt_topology_ranks_per_node(topo),
+        .n_links = tt_topology_n_links(topo),
+        .link = topology_link,
+        .link_name = topology_link_name,
+        .route = topology_route,
+        .rank_out = topology_rank_out,
+        .rank_in = topology_rank_in,
+        .node_out = topology_node_out,
+        .node_in = topology_node_in,
+    };
+}
+
+gboolean
+tt_sim_run(const TtPlan *plan, const TtTopology *topo, const TtSimOptions *options, TtSimResult *result,
+           GError **error)
+{
+    TtNetwork net = tt_network_of_topology(topo);
+
+    return tt_sim_run_on(plan, &net, options, result, error);
+}
+
+TtTime
+tt_sim_bound_ps(const TtPlan *plan, const TtTopology *topo, char **limit)
+{
+    TtNetwork net = tt_network_of_topology(topo);
+
+    return tt_sim_bound_on_ps(plan, &net, limit);
+}

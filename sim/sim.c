@@ -1,0 +1,160 @@
+/* Picks the level, checks the request and holds every result against its lower bound. */
+#include "sim/engine.h"
+#include "sim/levels.h"
+
+#include <math.h>
+#include <string.h>
+
+GQuark
+tt_sim_error_quark(void)
+{
+    return g_quark_from_static_string("tt-sim-error");
+}
+
+static const char *const level_names[TT_N_LEVELS] = { "bound", "hockney", "flow" };
+
+const char *
+tt_level_name(TtLevel level)
+{
+    return level < TT_N_LEVELS ? level_names[level] : "?";
+}
+
+gboolean
+tt_level_parse(const char *text, TtLevel *level, GError **error)
+{
+    for (guint l = 0; l < TT_N_LEVELS; l++) {
+        if (g_ascii_strcasecmp(text, level_names[l]) == 0) {
+            *level = l;
+            return TRUE;
+        }
+    }
+    g_set_error(error, TT_SIM_ERROR, TT_SIM_ERROR_USAGE,
+                "unknown level \"%s\" (one of: bound, hockney, flow)", text);
+    return FALSE;
+}
+
+void
+tt_sim_result_clear(TtSimResult *result)
+{
+    g_free(result->limit);
+    g_free(result->bottleneck);
+    tt_timeline_free(result->timeline);
+    memset(result, 0, sizeof *result);
+}
+
+/* Rounded down, so that the bound stays one. */
+static TtTime
+floor_ps(double seconds)
+{
+    double ps = floor(seconds * TT_PS_PER_S * (1 - 1e-12));
+
+    return ps >= 9.2e18 ? TT_TIME_MAX : (TtTime)MAX(0, ps);
+}
+
+TtTime
+tt_sim_bound_on_ps(const TtPlan *plan, const TtNetwork *net, char **limit)
+{
+    TtBound bound = tt_bound(plan, net);
+
+    if (limit)
+        *limit = g_steal_pointer(&bound.limit);
+    g_free(bound.limit);
+    return floor_ps(MAX(bound.latency_s, bound.bandwidth_s));
+}
+
+/* Every transfer rounds to a whole picosecond, maybe down, and every end of a sharing flow: the most a
+ * rank's messages can have gained. */
+static TtTime
+rounding_ps(const TtEngine *engine)
+{
+    guint64 most = 0;
+
+    for (guint r = 0; r < engine->n_ranks; r++) {
+        guint64 steps = 0;
+
+        for (guint l = 0; l < engine->n_lanes; l++)
+            steps += engine->lanes[r * engine->n_lanes + l].n_steps;
+        most = MAX(most, steps);
+    }
+    return (TtTime)(2 + 2 * most * engine->plan->n_rounds) + engine->end_ps / 1000000000;
+}
+
+static gboolean
+check_bound(const TtEngine *engine, GError **error)
+{
+    TtBound bound = tt_bound(engine->plan, engine->net);
+    TtTime rounding = rounding_ps(engine);
+    TtTime first_ps = floor_ps(MAX(bound.latency_s, bound.bandwidth_s));
+    TtTime all_ps = floor_ps(bound.bandwidth_s * engine->iterations);
+    gboolean good = engine->first_end_ps + rounding >= first_ps &&
+                    engine->end_ps + rounding * engine->iterations >= all_ps;
+
+    if (!good)
+        g_set_error(error, TT_SIM_ERROR, TT_SIM_ERROR_UNDER_BOUND,
+                    "%s: simulated %" G_GINT64_FORMAT " ps, but nothing can be faster than %" G_GINT64_FORMAT
+                    " ps (%s): a bug of the simulator, please report it",
+                    engine->plan->name, engine->first_end_ps, first_ps, bound.limit);
+    g_free(bound.limit);
+    return good;
+}
+
+/* Steady state: the distance of the ends of iterations, to the nearest picosecond. */
+static TtTime
+time_per_iteration_ps(const TtEngine *engine)
+{
+    TtTime n = engine->iterations - 1;
+
+    if (n == 0)
+        return engine->end_ps;
+    return (engine->end_ps - engine->first_end_ps + n / 2) / n;
+}
+
+static gboolean
+run_flow(const TtPlan *plan, const TtNetwork *net, const TtSimOptions *options, TtSimResult *result,
+         GError **error)
+{
+    TtEngine engine;
+    gboolean good = tt_engine_init(&engine, plan, net, options, error) &&
+                    tt_engine_run(&engine, error) && check_bound(&engine, error);
+
+    if (good) {
+        result->time_ps = time_per_iteration_ps(&engine);
+        result->n_messages = engine.n_messages;
+        result->n_events = engine.n_events;
+        result->bottleneck = tt_record_bottleneck(&engine);
+        if (options->record)
+            result->timeline = tt_record_timeline(&engine);
+    }
+    tt_engine_clear(&engine);
+    return good;
+}
+
+gboolean
+tt_sim_run_on(const TtPlan *plan, const TtNetwork *net, const TtSimOptions *options, TtSimResult *result,
+              GError **error)
+{
+    g_autoptr(TtProfile) ideal = tt_profile_ideal();
+    TtNetwork bare = tt_network_without_memory(net);
+    TtSimOptions filled = *options;
+    TtSimResult out = { 0 };
+
+    if (plan->spec.n_ranks > net->n_ranks) {
+        g_set_error(error, TT_SIM_ERROR, TT_SIM_ERROR_USAGE,
+                    "the plan has %u ranks, the topology only %u", plan->spec.n_ranks, net->n_ranks);
+        return FALSE;
+    }
+    if (!filled.profile)
+        filled.profile = ideal;
+    if (filled.profile->covers_memory)
+        net = &bare;
+    out.bound_ps = tt_sim_bound_on_ps(plan, net, &out.limit);
+    out.time_ps = out.bound_ps;
+    if ((filled.level == TT_LEVEL_HOCKNEY &&
+         !tt_hockney_ps(plan, net, filled.profile, &out.time_ps, error)) ||
+        (filled.level == TT_LEVEL_FLOW && !run_flow(plan, net, &filled, &out, error))) {
+        tt_sim_result_clear(&out);
+        return FALSE;
+    }
+    *result = out;
+    return TRUE;
+}
