@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-static char *output;
+static char *output, *max_bytes;
 static gboolean quick, quiet;
 
 static const GOptionEntry entries[] = {
@@ -14,6 +14,8 @@ static const GOptionEntry entries[] = {
       "Where to keep the profile (default: where compare looks for it)", "FILE" },
     { "quick", 'q', 0, G_OPTION_ARG_NONE, &quick, "Fewer sizes and samples: a quarter of the time",
       NULL },
+    { "max-bytes", 0, 0, G_OPTION_ARG_STRING, &max_bytes,
+      "Largest buffer measured (default 96M); three of it are needed per rank", "SIZE" },
     { "quiet", 0, 0, G_OPTION_ARG_NONE, &quiet, "No progress on standard error", NULL },
     { NULL }
 };
@@ -59,6 +61,10 @@ calibrate_run(const TtOptions *options, GError **error)
     g_autoptr(TtProfile) profile = NULL;
 
     (void)options;
+    if (max_bytes && !tt_parse_cli_size(max_bytes, &how.max_bytes, error)) {
+        g_prefix_error(error, "--max-bytes: ");
+        return TT_EXIT_USAGE;
+    }
     if (!output)
         g_mkdir_with_parents(folder, 0755);
     if (!tt_output_check("--output", path, error))

@@ -172,6 +172,19 @@ find_profile(Compare *c, GError **error)
     return c->setup.profile != NULL;
 }
 
+/* The ranks run here, whatever --topo describes. */
+static gboolean
+check_topology(const Compare *c, GError **error)
+{
+    if (tt_topology_n_nodes(c->setup.topo) == 1 && tt_topology_cores_per_node(c->setup.topo) > 0)
+        return TRUE;
+    g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
+                "compare runs its ranks on this machine, and --topo %s is not one machine of CPU cores "
+                "(use --topo this)",
+                tt_topology_name(c->setup.topo));
+    return FALSE;
+}
+
 static gboolean
 start(Compare *c, const GArray *cases, GError **error)
 {
@@ -206,7 +219,7 @@ compare_run(const TtOptions *options, GError **error)
         !tt_setup_open(&c.setup, options, "tutti", report, error))
         return TT_EXIT_USAGE;
     cases = tt_options_cases(options, c.setup.n_ranks);
-    good = find_profile(&c, error) && start(&c, cases, error);
+    good = check_topology(&c, error) && find_profile(&c, error) && start(&c, cases, error);
     if (good) {
         print_heading(&c);
         good = compare_all(&c, cases, error);
