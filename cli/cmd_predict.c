@@ -219,7 +219,7 @@ finish(Predict *p, GError **error)
                         tt_topology_name(p->setup.topo), p->setup.n_ranks);
 
     if (crossovers && p->n_algorithms > 1) {
-        tt_report_comment(p->report, "%s", "");
+        tt_report_gap(p->report);
         tt_report_comment(p->report, "Fastest: %s", crossovers);
     }
     return tt_report_finish(p->report, error) &&

@@ -216,7 +216,7 @@ prepare(Verify *v, GError **error)
     tt_report_config(v->report, "counts", "%s", counts);
     tt_report_comment(v->report, "tutti %s verify: counts %s, in place and not", TT_VERSION,
                       counts);
-    tt_report_comment(v->report, "%s", "");
+    tt_report_gap(v->report);
     tt_report_comment(v->report, "%-22s %-15s %9s %7s %12s %12s %10s  %s", "algorithm",
                       "collective", "ranks", "cases", "steps", "messages", "time (ms)", "verdict");
     return TRUE;

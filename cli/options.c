@@ -11,6 +11,16 @@ static const GOptionEntry common_entries[] = {
 
 /* --- parsing ----------------------------------------------------------------------------------- */
 
+static void
+add_group(GOptionContext *context, const char *name, const char *title, const GOptionEntry *entries)
+{
+    g_autofree char *heading = g_strdup_printf("%s:", title);
+    GOptionGroup *group = g_option_group_new(name, heading, heading, NULL, NULL);
+
+    g_option_group_add_entries(group, entries);
+    g_option_context_add_group(context, group);
+}
+
 static GOptionContext *
 make_context(const TtCommand *command)
 {
@@ -27,29 +37,26 @@ make_context(const TtCommand *command)
     }
     g_option_context_add_main_entries(context, common_entries, NULL);
     if (command->own)
-        g_option_context_add_main_entries(context, command->own, NULL);
+        add_group(context, command->name, "This command", command->own);
     for (guint i = 0; i < TT_N_OPTION_GROUPS; i++) {
         const TtOptionGroup *g = &tt_option_groups[i];
-        g_autofree char *title = g_strdup_printf("%s:", g->title);
-        GOptionGroup *group;
 
-        if (!(command->options & (1u << i)))
-            continue;
-        group = g_option_group_new(g->name, title, title, NULL, NULL);
-        g_option_group_add_entries(group, g->entries);
-        g_option_context_add_group(context, group);
+        if (command->options & (1u << i))
+            add_group(context, g->name, g->title, g->entries);
     }
     return context;
 }
 
+/* GLib's words for "other options", and the one character of its help that is not ASCII. */
 static void
 print_help(GOptionContext *context)
 {
     g_autofree char *text = g_option_context_get_help(context, FALSE, NULL);
-    g_auto(GStrv) pieces = g_strsplit(text, "…", -1); /* the one character that is not ASCII */
-    g_autofree char *plain = g_strjoinv("...", pieces);
+    g_autoptr(GString) help = g_string_new(text);
 
-    fputs(plain, stdout);
+    g_string_replace(help, "…", "...", 0);
+    g_string_replace(help, "Application Options:", "Other:", 1);
+    fputs(help->str, stdout);
 }
 
 /* The command line as one could type it again. */

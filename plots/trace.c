@@ -205,7 +205,8 @@ collect_ends(const TtTimeline *t, gboolean sends)
         end.dst = sends ? e->send_peer : e->rank;
         g_array_append_val(ends, end);
     }
-    qsort(ends->data, ends->len, sizeof(End), compare_ends);
+    if (ends->len > 1) /* an empty array has no data to point at */
+        qsort(ends->data, ends->len, sizeof(End), compare_ends);
     return ends;
 }
 

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# tutti run: nccl-tests' table, checked data, the other forms.
+. "$TT_SOURCE_DIR/tests/cli_common.inc"
+
+sweep="run --ranks 2 -b 8 -e 64K -f 64 --algo ring,tree -n 3 -w 1"
+want 0 - -- $sweep
+has "out-of-place"
+has "# Out of bounds values : 0 OK"
+has "# Avg bus bandwidth"
+# size count type redop root | time algbw busbw #wrong | the same in place | algorithm
+awk '!/^#/ { n++; if (NF != 14 || $9 != 0 || $13 != 0 || $6 <= 0 || $10 <= 0) bad = 1 }
+     END { exit bad || n != 6 }' stdout || fail "table: $(cat stdout)"
+want 0 - -- $sweep -c 0
+awk '!/^#/ { if ($9 != "N/A") bad = 1 } END { exit bad }' stdout || fail "-c 0: $(cat stdout)"
+grep -q "Out of bounds" stdout && fail "-c 0 cannot know of wrong values"
+want 0 - -- run --ranks 1 -b 1K --algo ring -n 1
+want 0 - -- run --ranks 3 -b 20 --algo ring -n 1 -d all -o all
+[ "$(grep -vc '^#' stdout)" -eq 35 ] || fail "types x reductions: $(cat stdout)"
+for collective in reduce-scatter allgather broadcast reduce; do
+    want 0 - -- run --ranks 3 -b 1K --algo ring -n 1 --collective $collective
+done
+want 0 - -- run --ranks 2 -b 1K -n 2
+
+want 0 - -- $sweep --csv
+[ "$(wc -l <stdout)" -eq 13 ] || fail "CSV: a row per algorithm, size and placement: $(cat stdout)"
+for name in time_us algbw_gbps busbw_gbps wrong in_place; do
+    head -1 stdout | tr , '\n' | grep -qx $name || fail "no column $name"
+done
+want 0 - -- $sweep --json
+has '"wrong" : 0'
+want 0 - -- run --ranks 2 -b 64K --algo ring -n 2 --trace trace.keep --timeline timeline.keep
+[ "$(grep -c '"ph":"s"' trace.keep)" -gt 0 ] || fail "no arrows"
+head -1 timeline.keep | grep -q '^rank,lane,round,step,op,' || fail "timeline: $(head -1 timeline.keep)"
+nothing_left
+finish
