@@ -19,7 +19,7 @@ typedef struct {
     guint n_ranks; /* 0: as asked */
     guint64 bytes, slot_bytes;
     const char *profile; /* NULL: ideal */
-    guint iterations;
+    guint iterations, n_channels;
 } Case;
 
 static const Case cases[] = {
@@ -32,6 +32,8 @@ static const Case cases[] = {
     { "two-shot, 128 ranks, uneven chunks", "two-shot", HAND_TWO_LEVEL, 128, (1 << 30) + 4 * 77, 0,
       NULL, 1 },
     { "two-shot, 128 ranks, step costs", "two-shot", HAND_TWO_LEVEL, 128, 1 << 30, 0, "tutti", 1 },
+    { "direct, 128 ranks, 8 channels", "direct", HAND_TWO_LEVEL, 128, 1 << 20, 0, NULL, 1, 8 },
+    { "direct, 128 ranks, 8 ch., 1 GiB", "direct", HAND_TWO_LEVEL, 128, 1 << 30, 0, NULL, 1, 8 },
 };
 
 static int
@@ -64,7 +66,7 @@ measure(const Case *c, guint n_ranks, guint repeats)
     TtPlanSpec spec = { .n_ranks = wires.n_ranks,
                         .count = c->bytes / 4,
                         .type = TT_FLOAT32,
-                        .slot_bytes = c->slot_bytes };
+                        .slot_bytes = c->slot_bytes, .n_channels = c->n_channels };
     g_autoptr(GError) error = NULL;
     g_autoptr(TtPlan) plan = tt_plan_new(c->algo, &spec, &error);
     g_autoptr(TtProfile) profile =

@@ -232,9 +232,9 @@ tt_flows_take_shared(TtFlows *self)
 
     if (self->announced_ps == self->queue->now_ps)
         self->announced_ps = -1;
-    if (self->heap_n == 0 || self->flows[self->heap[0]].end_ps > self->queue->now_ps)
+    if (self->heap_n == 0 || self->heap[0].end_ps > self->queue->now_ps)
         return TT_NO_FLOW;
-    flow = self->heap[0];
+    flow = self->heap[0].flow;
     tt_flows_heap_pop(self);
     leave_links(self, flow);
     return flow;
@@ -275,7 +275,7 @@ announce(TtFlows *self)
 
     if (self->heap_n == 0)
         return;
-    end_ps = self->flows[self->heap[0]].end_ps;
+    end_ps = self->heap[0].end_ps;
     if (end_ps == self->announced_ps)
         return;
     self->announced_ps = end_ps;

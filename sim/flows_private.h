@@ -59,6 +59,11 @@ typedef struct {
     TtLink id;
 } LinkShare;
 
+typedef struct {
+    TtTime end_ps; /* a copy, so that the heap is in order while ends change */
+    guint32 flow;
+} HeapEntry;
+
 struct TtFlows {
     const TtNetwork *net;
     TtEventQueue *queue;
@@ -89,7 +94,7 @@ struct TtFlows {
     guint32 n_checks, checks_room;
 
     /* flows_heap.c: sharing flows, earliest end on top, ties by index. */
-    guint32 *heap;
+    HeapEntry *heap;
     guint32 heap_n, heap_room;
     TtTime announced_ps; /* an event for the top of the heap is queued for this time; -1: none */
 };
