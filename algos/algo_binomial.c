@@ -14,8 +14,9 @@
  * Steps   up: one per child and a send, fused; down: the same
  * Wire    up to n*log2 P bytes leave (and enter) the root
  * Time    one round, P = 2^d: up d * (alpha + n * beta); down d * alpha + d(d+1)/2 * n * beta,
- * since a rank serves its children at once Source  Thakur, Rabenseifner & Gropp, Int. J. High Perf.
- * Comp. Appl. 19(1), 2005 Limits  any P; the root's wires carry log2 P times the vector
+ *         since a rank serves its children at once
+ * Source  Thakur, Rabenseifner & Gropp, Int. J. High Perf. Comp. Appl. 19(1), 2005
+ * Limits  any P; the root's wires carry log2 P times the vector
  */
 #include "algos/algo.h"
 #include "algos/trees.h"

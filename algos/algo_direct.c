@@ -1,7 +1,9 @@
 /* direct - one shot: everyone sends everything to everyone and adds up what comes.
  *
- *     rank 0 --> 1, 2, 3      P = 4: at once, each begins with its right neighbour, so that
- * nobody's rank 1 --> 2, 3, 0      way in is wanted by two rank 2 --> 3, 0, 1 rank 3 --> 0, 1, 2
+ *     rank 0 --> 1, 2, 3      P = 4: all at once; each begins with its right neighbour, so that
+ *     rank 1 --> 2, 3, 0      no two begin with the same
+ *     rank 2 --> 3, 0, 1
+ *     rank 3 --> 0, 1, 2
  *
  * Role d-1 is the rank d places further on. Allgather is the same with parts: a rank calls chunks
  * by distance, its own is 0.
@@ -10,8 +12,8 @@
  * Wire    (P-1) * n bytes leave every rank ((P-1)/P * n for allgather)
  * Time    rounds * alpha + (P-1) * n * beta; allgather: rounds * alpha + (P-1)/P * n * beta
  * Source  the one-shot of NVIDIA's custom allreduce kernels and MSCCL's all-pairs
- * Limits  any P; each rank adds in an order of its own: floats may differ in the last bit between
- * ranks
+ * Limits  any P; each rank adds in an order of its own: floats may differ in the last bit
+ *         between ranks
  */
 #include "algos/algo.h"
 

@@ -1,11 +1,12 @@
 /* hierarchical - reduce-scatter inside each group, allreduce across groups, allgather inside.
  *
- *     groups of 2     group 0     group 1     group 2
+ *     groups of 2    group 0     group 1     group 2
  *
- *     phase 0          0 <> 1      2 <> 3      4 <> 5     inner reduce-scatter: local rank p has
- * part p phase 1          0 <-------> 2 <-------> 4          outer allreduce among those with equal
- * p, 1 <-------> 3 <-------> 5     each on its own part phase 2          0 <> 1      2 <> 3      4
- * <> 5     inner allgather
+ *     phase 0         0 <> 1      2 <> 3      4 <> 5     inner reduce-scatter: local rank p gets
+ *                                                        part p
+ *     phase 1         0 <-------> 2 <-------> 4          outer allreduce among equal local ranks,
+ *                          1 <-------> 3 <-------> 5     each on its own part
+ *     phase 2         0 <> 1      2 <> 3      4 <> 5     inner allgather
  *
  * "hierarchical:INNER:OUTER" takes any inner algorithm that can reduce-scatter and allgather, and
  * any outer one that can allreduce. Each phase is a plan of its own; this file only renames: ranks,
@@ -17,10 +18,10 @@
  * the phase before, each waiting for that lane's last step. Phases of one rank are left out.
  *
  * Steps   those of the parts
- * Wire    2(G-1)/G * n bytes leave a rank inside its group of G, 2(N-1)/N * n/G outside it (N
- * groups) Time    one round: the sum of the phases Source  Jia et al., arXiv:1807.11205, 2018; Cho
- * et al., BlueConnect, MLSys 2019 Limits  whole groups of consecutive ranks; what the parts need
- * (slots)
+ * Wire    2(G-1)/G * n bytes leave a rank inside its group of G; 2(N-1)/N * n/G outside, N groups
+ * Time    one round: the sum of the phases
+ * Source  Jia et al., arXiv:1807.11205, 2018; Cho et al., BlueConnect, MLSys 2019
+ * Limits  whole groups of consecutive ranks; what the parts need (slots)
  */
 #include "algos/algo.h"
 

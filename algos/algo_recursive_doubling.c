@@ -12,8 +12,8 @@
  * Wire    n*log2 P bytes leave every rank
  * Time    P = 2^d: d * (rounds * alpha + n * beta), the least latency there is
  * Source  Thakur, Rabenseifner & Gropp, Int. J. High Perf. Comp. Appl. 19(1), 2005
- * Limits  any P, folding costs two more hops; both partners compute a+b, so all ranks agree bit by
- * bit
+ * Limits  any P, folding costs two more hops; both partners compute a+b, so all ranks agree
+ *         bit by bit
  */
 #include "algos/algo.h"
 

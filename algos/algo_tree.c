@@ -10,10 +10,10 @@
  *
  * Steps   up: one per child and a send, fused; down: the same
  * Wire    2n bytes leave an inner rank downwards, n upwards
- * Time    one round: (alpha + 2n * beta) per level and direction, less where a rank has one child;
- * with many rounds about (2 * depth + rounds - 1) message times of 2n/rounds bytes Source  Sanders,
- * Speck & Traeff, Parallel Computing 35(12), 2009 (introduction) Limits  any P; half the ranks are
- * leaves whose sending side is half idle (see double-tree)
+ * Time    one round: alpha + 2n * beta per level and direction, less where a rank has one child;
+ *         many rounds: about (2 * depth + rounds - 1) message times of 2n/rounds bytes
+ * Source  Sanders, Speck & Traeff, Parallel Computing 35(12), 2009 (introduction)
+ * Limits  any P; half the ranks are leaves whose sending side is half idle (see double-tree)
  */
 #include "algos/algo.h"
 #include "algos/trees.h"

@@ -59,19 +59,19 @@ gboolean
 tt_verify(const TtPlan *plan, gboolean in_place, TtVerifyStats *stats, GError **error)
 {
     TtCells cells;
-    TtRun run;
+    TtProof run;
     gboolean good = TRUE;
 
     if (!check_shape(plan, error) || !check_tiling(plan, error) ||
         !tt_cells_init(&cells, plan, in_place, error))
         return FALSE;
-    tt_run_init(&run, plan, &cells);
+    tt_proof_init(&run, plan, &cells);
     for (guint channel = 0; good && channel < plan->spec.n_channels; channel++)
-        good =
-            tt_run_channel(&run, channel, error) && tt_cells_check_outputs(&cells, channel, error);
+        good = tt_proof_channel(&run, channel, error) &&
+               tt_cells_check_outputs(&cells, channel, error);
     if (good && stats)
         *stats = (TtVerifyStats){ run.n_steps, run.n_messages, run.bytes };
-    tt_run_clear(&run);
+    tt_proof_clear(&run);
     tt_cells_clear(&cells);
     return good;
 }

@@ -1,7 +1,7 @@
 #include "algos/verify_run.h"
 
 static gboolean
-check_span(const TtRun *run, const TtPlace *place, GError **error)
+check_span(const TtProof *run, const TtPlace *place, GError **error)
 {
     const TtStep *step = &place->what;
     const TtPlan *plan = run->plan;
@@ -18,7 +18,8 @@ check_span(const TtRun *run, const TtPlace *place, GError **error)
 }
 
 static gboolean
-check_buffer(const TtRun *run, const TtPlace *place, guint buffer, gboolean stores, GError **error)
+check_buffer(const TtProof *run, const TtPlace *place, guint buffer, gboolean stores,
+             GError **error)
 {
     const TtStep *step = &place->what;
     TtRange held;
@@ -41,7 +42,7 @@ check_buffer(const TtRun *run, const TtPlace *place, guint buffer, gboolean stor
 }
 
 static gboolean
-check_peer(const TtRun *run, const TtPlace *place, guint role, const char *what, guint *peer,
+check_peer(const TtProof *run, const TtPlace *place, guint role, const char *what, guint *peer,
            GError **error)
 {
     guint rank;
@@ -60,7 +61,7 @@ check_peer(const TtRun *run, const TtPlace *place, guint role, const char *what,
 }
 
 static gboolean
-check_dependency(const TtRun *run, const TtPlace *place, GError **error)
+check_dependency(const TtProof *run, const TtPlace *place, GError **error)
 {
     guint first = run->channel * run->n_sub_lanes;
     guint lane = place->what.dep_lane;
@@ -82,7 +83,7 @@ check_dependency(const TtRun *run, const TtPlace *place, GError **error)
 
 /* Reads the step the lane stands before, checks it and finds its connections. */
 gboolean
-tt_run_fetch(TtRun *run, TtLane *lane, GError **error)
+tt_proof_fetch(TtProof *run, TtProofLane *lane, GError **error)
 {
     guint from = TT_NO_RANK, to = TT_NO_RANK;
     TtPlace place;
@@ -90,7 +91,7 @@ tt_run_fetch(TtRun *run, TtLane *lane, GError **error)
 
     lane->step = tt_plan_step(run->plan, lane->rank,
                               run->channel * run->n_sub_lanes + lane->sub_lane, lane->at);
-    place = tt_lane_place(run, lane);
+    place = tt_proof_place(run, lane);
     op = lane->step.op;
     if (op >= TT_N_OPS)
         return tt_place_error(&place, TT_WHOLE_SPAN, error, "there is no operation %u", op);
@@ -105,9 +106,9 @@ tt_run_fetch(TtRun *run, TtLane *lane, GError **error)
         return FALSE;
     if (tt_op_sends(op) && !check_peer(run, &place, lane->step.send_role, "sends to", &to, error))
         return FALSE;
-    lane->in = from == TT_NO_RANK ? TT_NO_CONNECTION
+    lane->in = from == TT_NO_RANK ? TT_NO_WIRE
                                   : tt_wires_find(&run->wires, from, lane->rank, lane->sub_lane);
-    lane->out = to == TT_NO_RANK ? TT_NO_CONNECTION
-                                 : tt_wires_find(&run->wires, lane->rank, to, lane->sub_lane);
+    lane->out =
+        to == TT_NO_RANK ? TT_NO_WIRE : tt_wires_find(&run->wires, lane->rank, to, lane->sub_lane);
     return TRUE;
 }

@@ -8,7 +8,7 @@
  */
 
 static const guint32 *
-known_at(const TtRun *run, const TtLane *lane, guint32 step)
+known_at(const TtProof *run, const TtProofLane *lane, guint32 step)
 {
     guint row = run->n_sub_lanes + 1, low = 0, high = lane->learnt->len / row;
     const guint32 *rows = (const guint32 *)lane->learnt->data;
@@ -26,7 +26,7 @@ known_at(const TtRun *run, const TtLane *lane, guint32 step)
 
 /* The dependency of the lane's step is fulfilled: it now knows what that lane knew then. */
 static void
-learn(TtRun *run, TtLane *lane)
+learn(TtProof *run, TtProofLane *lane)
 {
     guint first = lane->rank * run->n_sub_lanes;
     guint other = lane->step.dep_lane - run->channel * run->n_sub_lanes;
@@ -51,7 +51,7 @@ learn(TtRun *run, TtLane *lane)
  */
 
 static gboolean
-load(TtRun *run, const TtPlace *place, guint buffer, guint32 chunk, const guint32 *known,
+load(TtProof *run, const TtPlace *place, guint buffer, guint32 chunk, const guint32 *known,
      const guint64 **set, GError **error)
 {
     guint64 *words = tt_cell_set(run->cells, tt_cell(run->cells, place->rank, buffer, chunk));
@@ -67,7 +67,7 @@ load(TtRun *run, const TtPlace *place, guint buffer, guint32 chunk, const guint3
 }
 
 static gboolean
-combine(TtRun *run, const TtPlace *place, guint32 chunk, const guint64 *a, const guint64 *b,
+combine(TtProof *run, const TtPlace *place, guint32 chunk, const guint64 *a, const guint64 *b,
         GError **error)
 {
     guint twice = tt_set_common(a, b, run->cells->n_words);
@@ -81,7 +81,7 @@ combine(TtRun *run, const TtPlace *place, guint32 chunk, const guint64 *a, const
 
 /* One chunk of a step: @in is what was received, @out what to send; NULL if the step does not. */
 static gboolean
-perform_chunk(TtRun *run, const TtPlace *place, guint32 chunk, const guint64 *in, guint64 *out,
+perform_chunk(TtProof *run, const TtPlace *place, guint32 chunk, const guint64 *in, guint64 *out,
               const guint32 *known, GError **error)
 {
     gsize bytes = run->cells->n_words * sizeof(guint64);
@@ -109,9 +109,9 @@ perform_chunk(TtRun *run, const TtPlace *place, guint32 chunk, const guint64 *in
 
 /* The message at the head of a connection must be what this step takes it for. */
 static gboolean
-check_message(const TtPlace *place, const TtConnection *from, GError **error)
+check_message(const TtPlace *place, const TtWire *from, GError **error)
 {
-    const TtMessage *message = from->head;
+    const TtWireMessage *message = from->head;
 
     if (message->chunk == place->what.chunk && message->n_chunks == place->what.n_chunks)
         return TRUE;
@@ -121,25 +121,25 @@ check_message(const TtPlace *place, const TtConnection *from, GError **error)
 }
 
 static void
-wake(TtRun *run, guint32 rank, guint32 sub_lane)
+wake(TtProof *run, guint32 rank, guint32 sub_lane)
 {
     guint32 index = rank * run->n_sub_lanes + sub_lane;
-    TtLane *lane = &run->lanes[index];
+    TtProofLane *lane = &run->lanes[index];
 
-    if (lane->in_queue || lane->state == TT_ENDED)
+    if (lane->in_queue || lane->state == TT_PROOF_ENDED)
         return;
     lane->in_queue = TRUE;
     run->queue[run->n_queued++] = index;
 }
 
 static gboolean
-perform(TtRun *run, TtLane *lane, GError **error)
+perform(TtProof *run, TtProofLane *lane, GError **error)
 {
-    TtPlace place = tt_lane_place(run, lane);
+    TtPlace place = tt_proof_place(run, lane);
     const TtStep *step = &lane->step;
-    TtConnection *from = lane->in == TT_NO_CONNECTION ? NULL : tt_connection(&run->wires, lane->in);
-    TtConnection *to = lane->out == TT_NO_CONNECTION ? NULL : tt_connection(&run->wires, lane->out);
-    TtMessage *received = from ? from->head : NULL, *sent = NULL;
+    TtWire *from = lane->in == TT_NO_WIRE ? NULL : tt_wire(&run->wires, lane->in);
+    TtWire *to = lane->out == TT_NO_WIRE ? NULL : tt_wire(&run->wires, lane->out);
+    TtWireMessage *received = from ? from->head : NULL, *sent = NULL;
     const guint32 *known = known_at(run, lane, lane->at);
     guint64 bytes = 0;
     guint n_words = run->cells->n_words;
@@ -148,7 +148,7 @@ perform(TtRun *run, TtLane *lane, GError **error)
         return FALSE;
     if (from || to)
         bytes = run->bytes_before[step->chunk + step->n_chunks] - run->bytes_before[step->chunk];
-    if (to) { /* queued at once, so that a failure below leaves it to tt_run_clear() */
+    if (to) { /* queued at once, so that a failure below leaves it to tt_proof_clear() */
         sent = tt_wires_send(&run->wires, to, lane->at, step->chunk, step->n_chunks);
         to->bytes_sent += bytes;
         run->bytes += bytes;
@@ -171,36 +171,36 @@ perform(TtRun *run, TtLane *lane, GError **error)
 /* --- lanes -------------------------------------------------------------------------------------
  */
 
-static TtLaneState
-what_blocks(const TtRun *run, const TtLane *lane)
+static TtProofState
+what_blocks(const TtProof *run, const TtProofLane *lane)
 {
-    const TtLane *siblings = run->lanes + lane->rank * run->n_sub_lanes;
+    const TtProofLane *siblings = run->lanes + lane->rank * run->n_sub_lanes;
     guint dep = lane->step.dep_lane;
 
     if (dep != TT_NO_LANE &&
         siblings[dep - run->channel * run->n_sub_lanes].at <= lane->step.dep_step)
-        return TT_WAITS_FOR_STEP;
-    if (lane->in != TT_NO_CONNECTION && tt_connection(&run->wires, lane->in)->n_queued == 0)
-        return TT_WAITS_FOR_MESSAGE;
-    if (lane->out != TT_NO_CONNECTION &&
-        tt_connection(&run->wires, lane->out)->n_queued >= run->plan->spec.n_slots)
-        return TT_WAITS_FOR_SLOT;
-    return TT_FREE;
+        return TT_PROOF_WAITS_FOR_STEP;
+    if (lane->in != TT_NO_WIRE && tt_wire(&run->wires, lane->in)->n_queued == 0)
+        return TT_PROOF_WAITS_FOR_MESSAGE;
+    if (lane->out != TT_NO_WIRE &&
+        tt_wire(&run->wires, lane->out)->n_queued >= run->plan->spec.n_slots)
+        return TT_PROOF_WAITS_FOR_SLOT;
+    return TT_PROOF_GOES_ON;
 }
 
 static void
-wake_siblings(TtRun *run, const TtLane *lane)
+wake_siblings(TtProof *run, const TtProofLane *lane)
 {
     for (guint i = 0; i < run->n_sub_lanes; i++)
-        if (run->lanes[lane->rank * run->n_sub_lanes + i].state == TT_WAITS_FOR_STEP)
+        if (run->lanes[lane->rank * run->n_sub_lanes + i].state == TT_PROOF_WAITS_FOR_STEP)
             wake(run, lane->rank, i);
 }
 
 /* Runs a lane until it blocks or ends. */
 static gboolean
-advance(TtRun *run, TtLane *lane, GError **error)
+advance(TtProof *run, TtProofLane *lane, GError **error)
 {
-    while ((lane->state = what_blocks(run, lane)) == TT_FREE) {
+    while ((lane->state = what_blocks(run, lane)) == TT_PROOF_GOES_ON) {
         if (lane->step.dep_lane != TT_NO_LANE)
             learn(run, lane);
         if (!perform(run, lane, error))
@@ -210,21 +210,21 @@ advance(TtRun *run, TtLane *lane, GError **error)
         if (run->n_sub_lanes > 1)
             wake_siblings(run, lane);
         if (lane->at == lane->n_steps) {
-            lane->state = TT_ENDED;
+            lane->state = TT_PROOF_ENDED;
             return TRUE;
         }
-        if (!tt_run_fetch(run, lane, error))
+        if (!tt_proof_fetch(run, lane, error))
             return FALSE;
     }
     return TRUE;
 }
 
 static gboolean
-start_lanes(TtRun *run, guint channel, GError **error)
+start_lanes(TtProof *run, guint channel, GError **error)
 {
     run->channel = channel;
     for (guint i = 0; i < run->n_lanes; i++) {
-        TtLane *lane = &run->lanes[i];
+        TtProofLane *lane = &run->lanes[i];
 
         lane->rank = i / run->n_sub_lanes;
         lane->sub_lane = i % run->n_sub_lanes;
@@ -232,11 +232,11 @@ start_lanes(TtRun *run, guint channel, GError **error)
         lane->in_queue = FALSE;
         lane->n_steps =
             tt_plan_n_steps(run->plan, lane->rank, channel * run->n_sub_lanes + lane->sub_lane);
-        lane->state = lane->n_steps ? TT_FREE : TT_ENDED;
+        lane->state = lane->n_steps ? TT_PROOF_GOES_ON : TT_PROOF_ENDED;
         lane->step = tt_nop();
         g_array_set_size(lane->learnt, 0);
         if (lane->n_steps > MAX_STEPS) {
-            TtPlace place = tt_lane_place(run, lane);
+            TtPlace place = tt_proof_place(run, lane);
 
             return tt_place_error(&place, TT_WHOLE_SPAN, error, "%u steps, must be at most %u",
                                   lane->n_steps, MAX_STEPS);
@@ -244,11 +244,11 @@ start_lanes(TtRun *run, guint channel, GError **error)
     }
     for (guint i = run->n_lanes;
          i-- > 0;) { /* dependencies look at the number of steps of others */
-        TtLane *lane = &run->lanes[i];
+        TtProofLane *lane = &run->lanes[i];
 
-        if (lane->state == TT_ENDED)
+        if (lane->state == TT_PROOF_ENDED)
             continue;
-        if (!tt_run_fetch(run, lane, error))
+        if (!tt_proof_fetch(run, lane, error))
             return FALSE;
         wake(run, lane->rank, lane->sub_lane);
     }
@@ -256,7 +256,7 @@ start_lanes(TtRun *run, guint channel, GError **error)
 }
 
 static void
-measure_chunks(TtRun *run, guint channel)
+measure_chunks(TtProof *run, guint channel)
 {
     const TtPlan *plan = run->plan;
 
@@ -270,10 +270,10 @@ measure_chunks(TtRun *run, guint channel)
 }
 
 static gboolean
-check_nothing_is_left(const TtRun *run, GError **error)
+check_nothing_is_left(const TtProof *run, GError **error)
 {
-    for (guint i = 0; i < run->wires.connections->len; i++) {
-        const TtConnection *c = tt_connection(&run->wires, i);
+    for (guint i = 0; i < run->wires.wires->len; i++) {
+        const TtWire *c = tt_wire(&run->wires, i);
         guint lane = run->channel * run->n_sub_lanes + c->sub_lane;
         TtPlace place = { c->src, lane, 0, tt_nop() };
 
@@ -290,31 +290,31 @@ check_nothing_is_left(const TtRun *run, GError **error)
 }
 
 gboolean
-tt_run_channel(TtRun *run, guint channel, GError **error)
+tt_proof_channel(TtProof *run, guint channel, GError **error)
 {
     measure_chunks(run, channel);
     tt_cells_reset(run->cells);
     if (!start_lanes(run, channel, error))
         return FALSE;
     while (run->n_queued > 0) {
-        TtLane *lane = &run->lanes[run->queue[--run->n_queued]];
+        TtProofLane *lane = &run->lanes[run->queue[--run->n_queued]];
 
         lane->in_queue = FALSE;
         if (!advance(run, lane, error))
             return FALSE;
     }
     for (guint i = 0; i < run->n_lanes; i++)
-        if (run->lanes[i].state != TT_ENDED)
-            return tt_run_explain_deadlock(run, error);
+        if (run->lanes[i].state != TT_PROOF_ENDED)
+            return tt_proof_explain_deadlock(run, error);
     return check_nothing_is_left(run, error);
 }
 
 void
-tt_run_init(TtRun *run, const TtPlan *plan, TtCells *cells)
+tt_proof_init(TtProof *run, const TtPlan *plan, TtCells *cells)
 {
-    *run = (TtRun){ .plan = plan, .cells = cells, .n_sub_lanes = plan->lanes_per_channel };
+    *run = (TtProof){ .plan = plan, .cells = cells, .n_sub_lanes = plan->lanes_per_channel };
     run->n_lanes = plan->spec.n_ranks * run->n_sub_lanes;
-    run->lanes = g_new0(TtLane, run->n_lanes);
+    run->lanes = g_new0(TtProofLane, run->n_lanes);
     for (guint i = 0; i < run->n_lanes; i++)
         run->lanes[i].learnt = g_array_new(FALSE, FALSE, sizeof(guint32));
     run->queue = g_new(guint32, run->n_lanes);
@@ -325,7 +325,7 @@ tt_run_init(TtRun *run, const TtPlan *plan, TtCells *cells)
 }
 
 void
-tt_run_clear(TtRun *run)
+tt_proof_clear(TtProof *run)
 {
     for (guint i = 0; i < run->n_lanes; i++)
         g_array_free(run->lanes[i].learnt, TRUE);

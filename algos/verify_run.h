@@ -8,28 +8,28 @@
 #include "algos/verify_wires.h"
 
 typedef enum {
-    TT_FREE, /* to go on */
-    TT_ENDED,
-    TT_WAITS_FOR_STEP,
-    TT_WAITS_FOR_MESSAGE,
-    TT_WAITS_FOR_SLOT
-} TtLaneState;
+    TT_PROOF_GOES_ON, /* to go on */
+    TT_PROOF_ENDED,
+    TT_PROOF_WAITS_FOR_STEP,
+    TT_PROOF_WAITS_FOR_MESSAGE,
+    TT_PROOF_WAITS_FOR_SLOT
+} TtProofState;
 
 typedef struct {
     guint32 rank, sub_lane;
     guint32 n_steps, at; /* at: the step it is in or before, = number of steps finished */
     TtStep step;
     guint32 in, out;   /* connections of that step */
-    guint8 state;      /* TtLaneState */
+    guint8 state;      /* TtProofState */
     gboolean in_queue; /* about to be looked at */
     GArray *learnt;    /* guint32 rows [step, known[n_sub_lanes]], one per step with a dependency */
-} TtLane;
+} TtProofLane;
 
 typedef struct {
     const TtPlan *plan;
     TtCells *cells;
     guint channel, n_sub_lanes, n_lanes; /* n_lanes = ranks * sub-lanes */
-    TtLane *lanes;                       /* [rank][sub-lane] */
+    TtProofLane *lanes;                  /* [rank][sub-lane] */
     TtWires wires;
     guint32 *queue; /* lanes that may be able to go on, a stack */
     guint n_queued;
@@ -38,22 +38,22 @@ typedef struct {
     guint32 *nothing_known; /* [n_sub_lanes] zeros */
     guint64 *result;        /* [n_words] */
     guint64 n_steps, n_messages, bytes;
-} TtRun;
+} TtProof;
 
-void tt_run_init(TtRun *run, const TtPlan *plan, TtCells *cells);
-void tt_run_clear(TtRun *run);
+void tt_proof_init(TtProof *run, const TtPlan *plan, TtCells *cells);
+void tt_proof_clear(TtProof *run);
 
 /* Runs @channel from the start and checks all but the outputs. */
-gboolean tt_run_channel(TtRun *run, guint channel, GError **error);
+gboolean tt_proof_channel(TtProof *run, guint channel, GError **error);
 
 /* Reads the step @lane stands before, checks its form and finds its connections (verify_form.c). */
-gboolean tt_run_fetch(TtRun *run, TtLane *lane, GError **error);
+gboolean tt_proof_fetch(TtProof *run, TtProofLane *lane, GError **error);
 
 /* Why no lane can go on (verify_stuck.c). Sets the error, returns FALSE. */
-gboolean tt_run_explain_deadlock(const TtRun *run, GError **error);
+gboolean tt_proof_explain_deadlock(const TtProof *run, GError **error);
 
 static inline TtPlace
-tt_lane_place(const TtRun *run, const TtLane *lane)
+tt_proof_place(const TtProof *run, const TtProofLane *lane)
 {
     return (TtPlace){ lane->rank, run->channel * run->n_sub_lanes + lane->sub_lane, lane->at,
                       lane->step };

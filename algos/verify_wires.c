@@ -12,7 +12,7 @@ hash(guint32 src, guint32 dst, guint32 sub_lane)
 static void
 insert(TtWires *wires, guint32 index)
 {
-    const TtConnection *c = tt_connection(wires, index);
+    const TtWire *c = tt_wire(wires, index);
     guint32 at = hash(c->src, c->dst, c->sub_lane) & (wires->table_size - 1);
 
     while (wires->table[at])
@@ -23,40 +23,41 @@ insert(TtWires *wires, guint32 index)
 guint32
 tt_wires_find(TtWires *wires, guint32 src, guint32 dst, guint32 sub_lane)
 {
-    TtConnection fresh = { .src = src, .dst = dst, .sub_lane = sub_lane };
+    TtWire fresh = { .src = src, .dst = dst, .sub_lane = sub_lane };
     guint32 at = hash(src, dst, sub_lane) & (wires->table_size - 1);
 
     for (; wires->table[at]; at = (at + 1) & (wires->table_size - 1)) {
-        const TtConnection *c = tt_connection(wires, wires->table[at] - 1);
+        const TtWire *c = tt_wire(wires, wires->table[at] - 1);
 
         if (c->src == src && c->dst == dst && c->sub_lane == sub_lane)
             return wires->table[at] - 1;
     }
-    g_array_append_val(wires->connections, fresh);
-    if (wires->connections->len > wires->table_size / 2) {
+    g_array_append_val(wires->wires, fresh);
+    if (wires->wires->len > wires->table_size / 2) {
         wires->table_size *= 2;
         g_free(wires->table);
         wires->table = g_new0(guint32, wires->table_size);
-        for (guint32 i = 0; i + 1 < wires->connections->len; i++)
+        for (guint32 i = 0; i + 1 < wires->wires->len; i++)
             insert(wires, i);
     }
-    insert(wires, wires->connections->len - 1);
-    return wires->connections->len - 1;
+    insert(wires, wires->wires->len - 1);
+    return wires->wires->len - 1;
 }
 
-TtMessage *
-tt_wires_send(TtWires *wires, TtConnection *to, guint32 step, guint32 chunk, guint32 n_chunks)
+TtWireMessage *
+tt_wires_send(TtWires *wires, TtWire *to, guint32 step, guint32 chunk, guint32 n_chunks)
 {
     guint32 size_class = n_chunks > 1 ? 32 - __builtin_clz(n_chunks - 1) : 0;
-    TtMessage *message = wires->spare[size_class];
+    TtWireMessage *message = wires->spare[size_class];
 
     if (message)
         wires->spare[size_class] = message->next;
     else
         message =
             g_malloc(sizeof *message + ((gsize)sizeof(guint64) << size_class) * wires->n_words);
-    *message =
-        (TtMessage){ .step = step, .chunk = chunk, .n_chunks = n_chunks, .size_class = size_class };
+    *message = (TtWireMessage){
+        .step = step, .chunk = chunk, .n_chunks = n_chunks, .size_class = size_class
+    };
     if (to->tail)
         to->tail->next = message;
     else
@@ -67,9 +68,9 @@ tt_wires_send(TtWires *wires, TtConnection *to, guint32 step, guint32 chunk, gui
 }
 
 void
-tt_wires_drop(TtWires *wires, TtConnection *from)
+tt_wires_drop(TtWires *wires, TtWire *from)
 {
-    TtMessage *message = from->head;
+    TtWireMessage *message = from->head;
 
     from->head = message->next;
     if (!from->head)
@@ -83,15 +84,15 @@ void
 tt_wires_init(TtWires *wires, guint n_words)
 {
     *wires = (TtWires){ .n_words = n_words, .table_size = 64 };
-    wires->connections = g_array_new(FALSE, FALSE, sizeof(TtConnection));
+    wires->wires = g_array_new(FALSE, FALSE, sizeof(TtWire));
     wires->table = g_new0(guint32, wires->table_size);
 }
 
 static void
-free_list(TtMessage *message)
+free_list(TtWireMessage *message)
 {
     while (message) {
-        TtMessage *next = message->next;
+        TtWireMessage *next = message->next;
 
         g_free(message);
         message = next;
@@ -101,10 +102,10 @@ free_list(TtMessage *message)
 void
 tt_wires_clear(TtWires *wires)
 {
-    for (guint i = 0; i < wires->connections->len; i++)
-        free_list(tt_connection(wires, i)->head);
+    for (guint i = 0; i < wires->wires->len; i++)
+        free_list(tt_wire(wires, i)->head);
     for (guint i = 0; i < G_N_ELEMENTS(wires->spare); i++)
         free_list(wires->spare[i]);
-    g_array_free(wires->connections, TRUE);
+    g_array_free(wires->wires, TRUE);
     g_free(wires->table);
 }

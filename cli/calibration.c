@@ -310,6 +310,12 @@ measure_all(TtTeam *team, const TtCalibrateOptions *options, TtProfile *profile,
     return TRUE;
 }
 
+char *
+tt_calibration_path(void)
+{
+    return g_build_filename(g_get_user_cache_dir(), "tutti", "this.ini", NULL);
+}
+
 TtProfile *
 tt_calibrate(const TtCalibrateOptions *options, GError **error)
 {

@@ -24,5 +24,9 @@ typedef struct {
     guint64 max_bytes; /* the largest buffer measured; 0: 96 MiB */
 } TtCalibrateOptions;
 
+/* Where `tutti calibrate` keeps this machine's profile and `tutti compare` looks for it: the user's cache
+ * folder. Caller frees. */
+char *tt_calibration_path(void);
+
 /* Takes some ten seconds. Errors are those of exec/. */
 TtProfile *tt_calibrate(const TtCalibrateOptions *options, GError **error);

@@ -27,6 +27,7 @@ const TtField tt_fields[] = {
     FIELD(predicted_us, TT_CELL_REAL, TT_FIELDS_COMPARE),
     FIELD(measured_us, TT_CELL_REAL, TT_FIELDS_COMPARE),
     FIELD(error, TT_CELL_REAL, TT_FIELDS_COMPARE),
+    FIELD(flag_ns, TT_CELL_REAL, TT_FIELDS_COMPARE),
     FIELD(algbw_gbps, TT_CELL_REAL, TT_FIELDS_TIME),
     FIELD(busbw_gbps, TT_CELL_REAL, TT_FIELDS_TIME),
     FIELD(bound_us, TT_CELL_REAL, TT_FIELDS_BOUND),
@@ -34,6 +35,7 @@ const TtField tt_fields[] = {
     FIELD(bottleneck, TT_CELL_TEXT, TT_FIELDS_BOUND),
     FIELD(fastest, TT_CELL_FLAG, TT_FIELDS_FASTEST),
     FIELD(wrong, TT_CELL_SIGNED, TT_FIELDS_WRONG),
+    FIELD(diverges, TT_CELL_TEXT, TT_FIELDS_COMPARE),
     FIELD(cases, TT_CELL_COUNT, TT_FIELDS_VERIFY),
     FIELD(steps, TT_CELL_COUNT, TT_FIELDS_VERIFY),
     FIELD(messages, TT_CELL_COUNT, TT_FIELDS_VERIFY),
@@ -71,6 +73,7 @@ tt_row_for(const TtPlan *plan, const TtCase *c)
         .predicted_us = NAN,
         .measured_us = NAN,
         .error = NAN,
+        .flag_ns = NAN,
     };
 }
 

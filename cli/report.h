@@ -19,7 +19,7 @@ typedef enum {
     TT_FIELDS_BOUND = 1 << 3,   /* bound_us limit bottleneck */
     TT_FIELDS_FASTEST = 1 << 4, /* fastest */
     TT_FIELDS_WRONG = 1 << 5,   /* wrong in_place */
-    TT_FIELDS_COMPARE = 1 << 6, /* predicted_us measured_us error */
+    TT_FIELDS_COMPARE = 1 << 6, /* predicted_us measured_us error flag_ns diverges */
     TT_FIELDS_VERIFY = 1 << 7,  /* cases steps messages seconds verdict message */
 } TtFields;
 
@@ -34,7 +34,8 @@ typedef struct {
     const char *limit, *bottleneck;
     gboolean fastest, in_place;
     gint64 wrong; /* -1: not checked */
-    double predicted_us, measured_us, error;
+    double predicted_us, measured_us, error, flag_ns;
+    const char *diverges; /* the step that differs most */
     guint64 cases, steps, messages;
     double seconds;
     const char *verdict, *message;

@@ -99,18 +99,18 @@ void
 tt_print_compare_header(void)
 {
     printf("#\n"
-           "#%11s  %12s  %8s  %6s    %-18s  %10s  %10s  %8s\n"
+           "#%11s  %12s  %8s  %6s    %-18s  %10s  %10s  %8s   %s\n"
            "#%11s  %12s  %8s  %6s    %-18s  %10s  %10s  %8s\n",
-           "size", "count", "type", "redop", "algorithm", "predicted", "measured", "error", "(B)",
-           "(elements)", "", "", "", "(us)", "(us)", "(%)");
+           "size", "count", "type", "redop", "algorithm", "predicted", "measured", "error",
+           "differs most at", "(B)", "(elements)", "", "", "", "(us)", "(us)", "(%)");
 }
 
 void
-tt_print_compare_row(const TtRow *row)
+tt_print_compare_row(const TtRow *row, gboolean other_state)
 {
     print_call(row);
     printf("    %-18s", row->algorithm);
     print_number(row->predicted_us, 10);
     print_number(row->measured_us, 10);
-    printf("  %+8.1f\n", row->error * 100);
+    printf("  %+8.1f %s %s\n", row->error * 100, other_state ? "~" : " ", row->diverges);
 }

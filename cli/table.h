@@ -17,6 +17,7 @@ void tt_print_predict_row(const TtRow *row, gboolean mark_fastest);
 void tt_print_run_header(void);
 void tt_print_run_row(const TtRow *out_of_place, const TtRow *in_place);
 
-/* compare: size count type redop | algorithm | predicted measured error. */
+/* compare: size count type redop | algorithm | predicted measured error | where they part. A row
+ * measured in another state of the machine than the profile's is marked. */
 void tt_print_compare_header(void);
-void tt_print_compare_row(const TtRow *row);
+void tt_print_compare_row(const TtRow *row, gboolean other_state);

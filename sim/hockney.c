@@ -38,6 +38,13 @@ tt_hockney_ps(const TtPlan *plan, const TtNetwork *net, const TtProfile *profile
     slowest_route(plan, net, &latency_ps, &bytes_per_s);
     seconds = plan->algo->time_s(plan, tt_ps_to_seconds(latency_ps) + profile->latency_s,
                                  1 / bytes_per_s);
+    if (isnan(seconds)) {
+        g_set_error(error, TT_SIM_ERROR, TT_SIM_ERROR_USAGE,
+                    "%s has no closed form for %u ranks, %u channels and %" G_GUINT64_FORMAT
+                    " rounds; use --level flow",
+                    plan->name, plan->spec.n_ranks, plan->spec.n_channels, plan->n_rounds);
+        return FALSE;
+    }
     *time_ps = tt_seconds_to_ps(seconds + profile->start_s);
     return TRUE;
 }

@@ -132,7 +132,8 @@ drop_top(TtMaxmin *self)
 }
 
 static void
-freeze_flows(TtMaxmin *self, guint32 link, double level, const TtFlowRoutes *routes, double *rate)
+freeze_flows(TtMaxmin *self, guint32 link, double level, const TtFlowRoutes *routes, double *rate,
+             guint32 *limit)
 {
     for (guint32 i = self->first[link]; i < self->first[link + 1]; i++) {
         guint32 f = self->crossing[i];
@@ -141,6 +142,8 @@ freeze_flows(TtMaxmin *self, guint32 link, double level, const TtFlowRoutes *rou
             continue;
         self->frozen[f] = TRUE;
         rate[f] = level;
+        if (limit)
+            limit[f] = link;
         for (guint32 c = routes->first[f]; c < routes->first[f + 1]; c++) {
             self->left[routes->link[c]] -= level;
             self->n_rising[routes->link[c]]--;
@@ -150,15 +153,18 @@ freeze_flows(TtMaxmin *self, guint32 link, double level, const TtFlowRoutes *rou
 
 void
 tt_maxmin_share(TtMaxmin *self, guint32 n_links, const double *capacity, const TtFlowRoutes *routes,
-                double *rate)
+                double *rate, guint32 *limit)
 {
     double level = 0;
 
     make_room(self, n_links, routes->n_flows, routes->first[routes->n_flows]);
     transpose(self, n_links, capacity, routes);
     build_heap(self, n_links);
-    for (guint32 f = 0; f < routes->n_flows; f++)
+    for (guint32 f = 0; f < routes->n_flows; f++) {
         rate[f] = INFINITY;
+        if (limit)
+            limit[f] = G_MAXUINT32;
+    }
 
     while (self->heap_n > 0) {
         guint32 link = self->heap[0].link;
@@ -176,7 +182,7 @@ tt_maxmin_share(TtMaxmin *self, guint32 n_links, const double *capacity, const T
         }
         if (fills_at > level * (1 + SAME_LEVEL))
             level = fills_at;
-        freeze_flows(self, link, level, routes, rate);
+        freeze_flows(self, link, level, routes, rate, limit);
         drop_top(self);
     }
 }

@@ -22,9 +22,10 @@ TtMaxmin *tt_maxmin_new(void);
 void tt_maxmin_free(TtMaxmin *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(TtMaxmin, tt_maxmin_free)
 
-/* Writes the fair rate of every flow to @rate_bytes_per_s [n_flows]; INFINITY if no link limits it.
- * @capacity_bytes_per_s [n_links]: all > 0, may be INFINITY, not changed.
+/* Writes the fair rate of every flow to @rate_bytes_per_s [n_flows]; INFINITY if no link limits it; and to
+ * @limit [n_flows] the full link that does (G_MAXUINT32 if none). @limit may be NULL.
+ * @capacity_bytes_per_s [n_links]: none negative, may be INFINITY, not changed.
  * Cannot fail; a bad index is a caller's bug and asserts. O(crossings + n_links * log n_links) where
  * few links fill at different levels; allocates only when the problem is the largest so far. */
 void tt_maxmin_share(TtMaxmin *self, guint32 n_links, const double *capacity_bytes_per_s,
-                     const TtFlowRoutes *routes, double *rate_bytes_per_s);
+                     const TtFlowRoutes *routes, double *rate_bytes_per_s, guint32 *limit);

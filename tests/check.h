@@ -7,8 +7,8 @@
 /* Fails with a formatted text instead of the bare condition. */
 #define CHECK(condition, ...)                                                                      \
     do {                                                                                           \
-        gboolean check_ok = (condition);                                                           \
-        g_autofree char *check_text = g_strdup_printf(__VA_ARGS__);                                \
+        gboolean check_ok = !!(condition);                                                         \
+        g_autofree char *check_text = check_ok ? g_strdup("") : g_strdup_printf(__VA_ARGS__);      \
                                                                                                    \
         if (!check_ok)                                                                             \
             fprintf(stderr, "\n%s:%d: %s: %s\n", __FILE__, __LINE__, #condition, check_text);      \

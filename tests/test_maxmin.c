@@ -49,7 +49,7 @@ shares_are_those_worked_out(void)
         }
         TtFlowRoutes routes = { n_flows, first, link };
 
-        tt_maxmin_share(solver, rows[r].n_links, rows[r].capacity, &routes, rate);
+        tt_maxmin_share(solver, rows[r].n_links, rows[r].capacity, &routes, rate, NULL);
         for (guint32 f = 0; f < n_flows; f++)
             CHECK(rate[f] == rows[r].want[f] || fabs(rate[f] - rows[r].want[f]) < 1e-12,
                   "%s: flow %u gets %g, not %g", rows[r].name, f, rate[f], rows[r].want[f]);
@@ -62,6 +62,7 @@ shares_are_those_worked_out(void)
 typedef struct {
     guint32 n_links, n_flows, first[MAX_FLOWS + 1], link[MAX_FLOWS * 4];
     double capacity[MAX_LINKS], rate[MAX_FLOWS];
+    guint32 limit[MAX_FLOWS];
 } Case;
 
 static void
@@ -109,7 +110,8 @@ check_fair(const Case *c, guint32 seed)
         for (guint32 k = c->first[f]; k < c->first[f + 1]; k++) {
             guint32 l = c->link[k];
 
-            limited |= load[l] >= c->capacity[l] * (1 - 1e-9) && c->rate[f] >= fastest[l] * (1 - 1e-9);
+            limited |= l == c->limit[f] && load[l] >= c->capacity[l] * (1 - 1e-9) &&
+                       c->rate[f] >= fastest[l] * (1 - 1e-9);
         }
         CHECK(limited, "seed %u: nothing limits flow %u to %g", seed, f, c->rate[f]);
     }
@@ -128,7 +130,7 @@ random_networks_are_fair(void)
 
         make_case(&c, random);
         routes.n_flows = c.n_flows;
-        tt_maxmin_share(solver, c.n_links, c.capacity, &routes, c.rate);
+        tt_maxmin_share(solver, c.n_links, c.capacity, &routes, c.rate, c.limit);
         check_fair(&c, seed);
     }
 }

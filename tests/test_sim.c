@@ -68,11 +68,14 @@ closed_forms_hold_for_every_algorithm(void)
                 HandWires wires = { .n_ranks = P, .rank_bytes_per_s = 25e9, .latency_ps = 3 * US };
                 TtPlanSpec spec = { .collective = c, .n_ranks = P, .count = 12252240, .type = TT_FLOAT32 };
                 g_autoptr(TtPlan) plan = tt_plan_new(tt_algos[a]->name, &spec, NULL);
+                double form_s = NAN;
                 TtTime got_ps, want_ps;
 
-                if (!plan || !tt_algos[a]->time_s)
+                if (plan && tt_algos[a]->time_s)
+                    form_s = tt_algos[a]->time_s(plan, 6e-6, 1 / 25e9);
+                if (isnan(form_s)) /* none known for this shape */
                     continue;
-                want_ps = tt_seconds_to_ps(tt_algos[a]->time_s(plan, 6e-6, 1 / 25e9));
+                want_ps = tt_seconds_to_ps(form_s);
                 got_ps = hand_run(plan, wires, NULL);
                 CHECK(ABS(got_ps - want_ps) <= 4 * P, "%s %s, %u ranks: %ld ps, closed form %ld ps",
                       plan->name, tt_collective_name(c), P, (long)got_ps, (long)want_ps);

@@ -220,6 +220,7 @@ TtKeys *
 tt_keys_parse(const char *text, gsize length, const char *where, GError **error)
 {
     g_autoptr(TtKeys) keys = g_new0(TtKeys, 1);
+    g_autofree char *terminated = NULL;
 
     keys->where = g_strdup(where);
     keys->entries = g_ptr_array_new_with_free_func(key_free);
@@ -232,7 +233,8 @@ tt_keys_parse(const char *text, gsize length, const char *where, GError **error)
         tt_keys_error_whole(keys, error, "not a text in UTF-8");
         return NULL;
     }
-    if (!parse_lines(keys, text, error))
+    terminated = g_strndup(text, length);
+    if (!parse_lines(keys, terminated, error))
         return NULL;
     return g_steal_pointer(&keys);
 }

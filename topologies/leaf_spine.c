@@ -40,8 +40,9 @@ tt_leaf_spine_init(TtNetwork *network, guint n_leaves, guint ports_below, TtKeys
     network->spine_bytes_per_s = up_bytes_per_s / network->n_spines;
     n_links = n_leaves > 1 ? (guint64)2 * n_leaves * network->n_spines : 0;
     if (n_links >= G_MAXINT32) {
-        tt_keys_error_whole(keys, error, "%u leaves with %u spines are too many links", n_leaves,
-                            network->n_spines);
+        g_set_error(error, TT_TOPOLOGY_ERROR, TT_TOPOLOGY_ERROR_USAGE,
+                    "[fabric]: %u leaves with %u spines are too many links (2^31 at most)",
+                    n_leaves, network->n_spines);
         return FALSE;
     }
     network->n_links = (guint32)n_links;

@@ -138,13 +138,33 @@ count_nodes(TtKeys *keys, guint asked, guint *n_nodes, GError **error)
     return TRUE;
 }
 
+/* Takes @keys over. */
+static TtTopology *
+build(TtKeys *keys, const char *name, guint n_nodes, const char *const *settings, GError **error)
+{
+    g_autoptr(TtKeys) owned = keys;
+
+    if (!apply_settings(keys, settings, error) || !count_nodes(keys, n_nodes, &n_nodes, error))
+        return NULL;
+    return tt_topology_new(g_steal_pointer(&owned), name, n_nodes, error);
+}
+
+TtTopology *
+tt_topology_parse(const char *text, gsize length, const char *where, guint n_nodes,
+                  const char *const *settings, GError **error)
+{
+    TtKeys *keys = tt_keys_parse(text, length, where, error);
+
+    return keys ? build(keys, where, n_nodes, settings, error) : NULL;
+}
+
 TtTopology *
 tt_topology_open(const char *text, const char *const *settings, GError **error)
 {
     gboolean is_this = strcmp(text, "this") == 0 || g_str_has_prefix(text, "this:");
     g_autofree char *name = NULL;
-    g_autoptr(TtKeys) keys = NULL;
-    guint count = 0, n_nodes;
+    guint count = 0;
+    TtKeys *keys;
 
     if (!split_count(text, is_this ? TT_MAX_RANKS_PER_NODE : MAX_NODES, &name, &count, error))
         return NULL;
@@ -154,8 +174,5 @@ tt_topology_open(const char *text, const char *const *settings, GError **error)
         keys = parse_file(name, error);
     else
         keys = parse_preset(name, error);
-    if (!keys || !apply_settings(keys, settings, error) ||
-        !count_nodes(keys, is_this ? 1 : count, &n_nodes, error))
-        return NULL;
-    return tt_topology_new(g_steal_pointer(&keys), text, n_nodes, error);
+    return keys ? build(keys, text, is_this ? 1 : count, settings, error) : NULL;
 }

@@ -20,6 +20,10 @@ struct TtTopology {
 /* Builds a topology of @n_nodes nodes from its keys, which it takes over, also on failure. */
 TtTopology *tt_topology_new(TtKeys *keys, const char *name, guint n_nodes, GError **error);
 
+/* The same from an .ini text; @where names it. @n_nodes 0: what the text says, else 1. */
+TtTopology *tt_topology_parse(const char *text, gsize length, const char *where, guint n_nodes,
+                              const char *const *settings, GError **error);
+
 /* This machine with @n_ranks ranks (0: one per core) as an .ini text. discover_this.c, or its
  * stand-in where hwloc is missing. Caller frees. */
 char *tt_discover_this(guint n_ranks, GError **error);

@@ -1,0 +1,88 @@
+/* calibrate - measure what the executor's steps cost on this machine and keep it as a profile. */
+#include "cli/calibration.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "algos/schedule.h"
+
+#include <stdio.h>
+
+static char *output, *max_bytes;
+static gboolean quick, quiet;
+
+static const GOptionEntry entries[] = {
+    { "output", 'O', 0, G_OPTION_ARG_FILENAME, &output,
+      "Where to keep the profile (default: where compare looks for it)", "FILE" },
+    { "quick", 'q', 0, G_OPTION_ARG_NONE, &quick, "Fewer sizes and samples: a quarter of the time",
+      NULL },
+    { "max-bytes", 0, 0, G_OPTION_ARG_STRING, &max_bytes,
+      "Largest buffer measured (default 96M); three of it are needed per rank", "SIZE" },
+    { "quiet", 0, 0, G_OPTION_ARG_NONE, &quiet, "No progress on standard error", NULL },
+    { NULL }
+};
+
+static void
+print_cost_header(const TtProfile *profile)
+{
+    static const double footprints[] = { 64e3, 1e6, 16e6, 128e6 };
+
+    printf("#\n# time of one step = fixed + bytes * per byte, at what a rank touches in all\n");
+    printf("# %-24s %9s", "step", "fixed(ns)");
+    for (guint i = 0; i < G_N_ELEMENTS(footprints); i++)
+        printf("   GB/s@%-5s", ((const char *[]){ "64K", "1M", "16M", "128M" })[i]);
+    printf("\n");
+    for (guint op = TT_OP_COPY; op < TT_N_OPS; op++) {
+        printf("  %-24s %9.1f", tt_op_name(op), 1e9 * tt_profile_op_s(profile, op, 0, footprints[0]));
+        for (guint i = 0; i < G_N_ELEMENTS(footprints); i++) {
+            double fixed_s = tt_profile_op_s(profile, op, 0, footprints[i]);
+            double rate = 1e6 / (tt_profile_op_s(profile, op, 1000000, footprints[i]) - fixed_s);
+
+            printf("   %10.2f", rate / 1e9);
+        }
+        printf("\n");
+    }
+}
+
+static void
+print_profile(const TtProfile *profile, const char *path)
+{
+    printf("# tutti %s calibrate: %s\n", TT_VERSION, profile->machine);
+    printf("# flag latency %.0f ns, start %.0f ns, turning a core to another rank %.2f us\n",
+           profile->latency_s * 1e9, profile->start_s * 1e9, profile->switch_s * 1e6);
+    print_cost_header(profile);
+    printf("# kept in %s\n", path);
+}
+
+static int
+calibrate_run(const TtOptions *options, GError **error)
+{
+    TtCalibrateOptions how = { .quick = quick, .quiet = quiet };
+    g_autofree char *path = output ? g_strdup(output) : tt_calibration_path();
+    g_autofree char *folder = g_path_get_dirname(path);
+    g_autoptr(TtProfile) profile = NULL;
+
+    (void)options;
+    if (max_bytes && !tt_parse_cli_size(max_bytes, &how.max_bytes, error)) {
+        g_prefix_error(error, "--max-bytes: ");
+        return TT_EXIT_USAGE;
+    }
+    if (!output)
+        g_mkdir_with_parents(folder, 0755);
+    if (!tt_output_check("--output", path, error))
+        return TT_EXIT_USAGE;
+    profile = tt_calibrate(&how, error);
+    if (!profile || !tt_profile_save(profile, path, error))
+        return TT_EXIT_FAILED;
+    print_profile(profile, path);
+    return TT_EXIT_GOOD;
+}
+
+const TtCommand tt_cmd_calibrate = {
+    .name = "calibrate",
+    .summary = "measure what steps cost on this machine: latency, copies, reductions by size",
+    .examples = "  tutti calibrate\n"
+                "      keeps the profile where `tutti compare` finds it\n"
+                "  tutti calibrate --quick --output this.ini\n"
+                "      compare later with --profile this.ini\n",
+    .own = entries,
+    .run = calibrate_run,
+};

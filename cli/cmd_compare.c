@@ -1,0 +1,252 @@
+/* compare - predict and run the same plans, and show where the two part. */
+#include "cli/calibration.h"
+#include "cli/comparison.h"
+#include "cli/outlets.h"
+#include "cli/progress.h"
+#include "cli/setup.h"
+#include "cli/summary.h"
+#include "cli/table.h"
+#include "exec/defaults.h"
+#include "plots/plot.h"
+
+#include <stdio.h>
+
+typedef struct {
+    const TtOptions *options;
+    TtReport *report;
+    TtSetup setup;
+    TtTeam *team;
+    TtProgress progress;
+    GPtrArray *timelines;
+    GArray *errors; /* TtErrorSample */
+    guint n_wrong, n_other_state;
+} Compare;
+
+/* The plan the executor would run, so that both sides see the same one. */
+static TtPlan *
+make_plan(const Compare *c, const char *algorithm, const TtCase *k, GError **error)
+{
+    TtPlanSpec spec = tt_setup_spec(&c->setup, k);
+
+    spec.n_channels = c->options->channels;
+    tt_exec_defaults(&spec, algorithm);
+    if (c->options->chunk_bytes != TT_CHUNK_AUTO)
+        spec.slot_bytes = c->options->chunk_bytes;
+    return tt_plan_new(algorithm, &spec, error);
+}
+
+static void
+keep_timelines(Compare *c, TtComparison *comparison)
+{
+    g_ptr_array_add(c->timelines, g_steal_pointer(&comparison->predicted));
+    g_ptr_array_add(c->timelines, g_steal_pointer(&comparison->recorded));
+}
+
+static void
+add_row(Compare *c, const TtPlan *plan, const TtCase *k, const TtComparison *comparison)
+{
+    TtRow row = tt_row_for(plan, k);
+    g_autofree char *where = tt_divergence_text(&comparison->worst);
+    TtErrorSample sample = { .bytes = k->bytes, .error = comparison->error };
+
+    row.predicted_us = comparison->predicted_s * 1e6;
+    row.measured_us = comparison->measured.time_s * 1e6;
+    row.error = comparison->error;
+    row.flag_ns = comparison->measured.flag_s * 1e9;
+    row.wrong = comparison->measured.wrong;
+    row.diverges = where;
+    tt_report_add(c->report, &row);
+    if (tt_report_is_table(c->report))
+        tt_print_compare_row(&row, comparison->measured.other_state);
+    fflush(stdout);
+    g_array_append_val(c->errors, sample);
+    c->n_wrong += comparison->measured.wrong > 0;
+    c->n_other_state += comparison->measured.other_state;
+}
+
+static gboolean
+compare_plan(Compare *c, const TtPlan *plan, const TtCase *k, gboolean keep, GError **error)
+{
+    TtCompareOptions how = { .topo = c->setup.topo,
+                             .profile = c->setup.profile,
+                             .check = c->options->check };
+    TtComparison comparison = { 0 };
+    g_autofree char *size = tt_format_bytes(k->bytes);
+
+    tt_progress_show(&c->progress, "comparing %s, %s", plan->name, size);
+    if (!tt_compare(c->team, plan, &how, &comparison, error))
+        return FALSE;
+    tt_progress_wipe(&c->progress);
+    add_row(c, plan, k, &comparison);
+    if (keep)
+        keep_timelines(c, &comparison);
+    tt_comparison_clear(&comparison);
+    return TRUE;
+}
+
+static gboolean
+compare_case(Compare *c, const TtCase *k, gboolean keep, GError **error)
+{
+    TtPlanSpec spec = tt_setup_spec(&c->setup, k);
+    const char *chosen[] = { tt_exec_choose(&spec), NULL };
+    const char *const *algorithms =
+        c->options->algo_auto ? chosen : (const char *const *)c->options->algorithms;
+
+    for (guint i = 0; algorithms[i]; i++) {
+        g_autoptr(GError) why = NULL;
+        g_autoptr(TtPlan) plan = make_plan(c, algorithms[i], k, &why);
+
+        if (!plan && c->options->algo_all && g_error_matches(why, TT_PLAN_ERROR, TT_PLAN_ERROR_USAGE)) {
+            tt_report_warn(c->report, "%s left out: %s", algorithms[i], why->message);
+            continue;
+        }
+        if (!plan) {
+            g_propagate_error(error, g_steal_pointer(&why));
+            return FALSE;
+        }
+        if (!compare_plan(c, plan, k, keep, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean
+compare_all(Compare *c, const GArray *cases, GError **error)
+{
+    for (guint i = 0; i < cases->len; i++) {
+        gboolean keep = i + 1 == cases->len && tt_outlets_want_timelines(c->options);
+
+        if (!compare_case(c, &g_array_index(cases, TtCase, i), keep, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static void
+print_heading(const Compare *c)
+{
+    const TtProfile *profile = c->setup.profile;
+
+    tt_report_comment(c->report, "tutti %s compare: %s on %s, %u ranks", TT_VERSION,
+                      tt_collective_name(c->options->collective), tt_topology_name(c->setup.topo),
+                      c->setup.n_ranks);
+    tt_report_comment(c->report, "profile %s%s%s, flag latency %.0f ns, reduce %s",
+                      profile->machine ? profile->machine : profile->name,
+                      profile->measured_at ? ", measured " : "",
+                      profile->measured_at ? profile->measured_at : "", profile->latency_s * 1e9,
+                      tt_reduce_unit());
+    if (tt_report_is_table(c->report))
+        tt_print_compare_header();
+    fflush(stdout);
+}
+
+static void
+print_verdict(const Compare *c)
+{
+    if (!tt_report_is_table(c->report))
+        return;
+    tt_print_error_summary(c->errors);
+    if (c->n_other_state)
+        tt_report_comment(c->report, "~ measured in another state of the machine than the profile's");
+    if (c->n_wrong)
+        tt_report_comment(c->report, "Out of bounds values : %u FAILED", c->n_wrong);
+}
+
+/* A profile asked for, the one calibrate kept, or a quick one now. */
+static gboolean
+find_profile(Compare *c, GError **error)
+{
+    g_autofree char *kept = tt_calibration_path();
+    TtCalibrateOptions how = { .quick = TRUE, .quiet = c->options->quiet };
+
+    if (c->options->profile)
+        return TRUE;
+    g_clear_pointer(&c->setup.profile, tt_profile_free);
+    if (g_file_test(kept, G_FILE_TEST_EXISTS)) {
+        c->setup.profile = tt_profile_open(kept, error);
+    } else {
+        tt_report_warn(c->report, "no profile of this machine yet: calibrating quickly (tutti calibrate "
+                                  "keeps a better one)");
+        c->setup.profile = tt_calibrate(&how, error);
+    }
+    return c->setup.profile != NULL;
+}
+
+/* The ranks run here, whatever --topo describes. */
+static gboolean
+check_topology(const Compare *c, GError **error)
+{
+    if (tt_topology_n_nodes(c->setup.topo) == 1 && tt_topology_cores_per_node(c->setup.topo) > 0)
+        return TRUE;
+    g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
+                "compare runs its ranks on this machine, and --topo %s is not one machine of CPU cores "
+                "(use --topo this)",
+                tt_topology_name(c->setup.topo));
+    return FALSE;
+}
+
+static gboolean
+start(Compare *c, const GArray *cases, GError **error)
+{
+    TtTeamOptions team = { .n_ranks = c->setup.n_ranks,
+                           .transport = c->options->transport,
+                           .timeout_s = c->options->timeout_s,
+                           .pin = c->options->pin };
+
+    for (guint i = 0; i < cases->len; i++)
+        team.max_bytes = MAX(team.max_bytes, g_array_index(cases, TtCase, i).bytes);
+    c->team = tt_team_start(&team, error);
+    return c->team != NULL;
+}
+
+static int
+compare_run(const TtOptions *options, GError **error)
+{
+    g_autoptr(TtReport) report =
+        tt_report_new(options, TT_FIELDS_CALL | TT_FIELDS_PLAN | TT_FIELDS_COMPARE | TT_FIELDS_WRONG);
+    g_autoptr(GPtrArray) timelines =
+        g_ptr_array_new_with_free_func((GDestroyNotify)tt_timeline_free);
+    g_autoptr(GArray) errors = g_array_new(FALSE, FALSE, sizeof(TtErrorSample));
+    g_autoptr(GArray) cases = NULL;
+    Compare c = { .options = options,
+                  .report = report,
+                  .timelines = timelines,
+                  .errors = errors,
+                  .progress = tt_progress_begin(options->quiet) };
+    gboolean good;
+
+    if (!tt_outlets_check(options, error) ||
+        !tt_setup_open(&c.setup, options, "tutti", report, error))
+        return TT_EXIT_USAGE;
+    cases = tt_options_cases(options, c.setup.n_ranks);
+    good = check_topology(&c, error) && find_profile(&c, error) && start(&c, cases, error);
+    if (good) {
+        print_heading(&c);
+        good = compare_all(&c, cases, error);
+    }
+    tt_progress_wipe(&c.progress);
+    g_clear_pointer(&c.team, tt_team_stop);
+    if (good) {
+        print_verdict(&c);
+        good = tt_report_finish(report, error) &&
+               tt_outlets_write_timelines(options, timelines, error) &&
+               (!options->plot ||
+                tt_outlets_plot(report, options, tt_plot_compare, "predicted and measured", error));
+    }
+    tt_setup_clear(&c.setup);
+    return !good || c.n_wrong ? TT_EXIT_FAILED : TT_EXIT_GOOD;
+}
+
+const TtCommand tt_cmd_compare = {
+    .name = "compare",
+    .summary = "predict and run the same plans, show the error of each and where they part",
+    .examples = "  tutti compare --topo this --ranks 2 --algo ring,tree,direct -b 1K -e 64M -f 4\n"
+                "  tutti compare --topo this --algo all -b 64K -e 4M -f 8 --plot out/compare\n"
+                "      also out/compare.png and out/compare.svg\n"
+                "  tutti compare --topo this --algo ring -b 1M --trace ring.json\n"
+                "      predicted and measured timelines side by side, for ui.perfetto.dev\n",
+    .options = TT_OPTIONS_SIZES | TT_OPTIONS_CALL | TT_OPTIONS_PLAN | TT_OPTIONS_TOPOLOGY |
+               TT_OPTIONS_MODEL | TT_OPTIONS_RANKS | TT_OPTIONS_MEASURE | TT_OPTIONS_ROWS |
+               TT_OPTIONS_TRACE | TT_OPTIONS_PLOT,
+    .run = compare_run,
+};

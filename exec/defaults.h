@@ -1,0 +1,9 @@
+/* defaults.h - what this executor picks where a plan's shape was left open. */
+#pragma once
+#include "algos/schedule.h"
+
+/* Fills zero fields of @spec (channels, slots, slot_bytes) for running @algorithm. */
+void tt_exec_defaults(TtPlanSpec *spec, const char *algorithm);
+
+/* The algorithm `auto` stands for at this size and number of ranks. Static text. */
+const char *tt_exec_choose(const TtPlanSpec *spec);

@@ -1,0 +1,244 @@
+/* Every algorithm on real ranks against the reference, and what a run reports. */
+#include "algos/algo.h"
+#include "algos/verify.h"
+#include "exec/exec.h"
+#include "exec/pattern.h"
+#include "tests/check.h"
+
+#include <string.h>
+
+#define MOST_BYTES (65537 * 8)
+
+static TtTeam *
+start(const char *transport, guint n_ranks)
+{
+    TtTeamOptions options = {
+        .n_ranks = n_ranks, .transport = transport, .max_bytes = MOST_BYTES, .timeout_s = 20
+    };
+    g_autoptr(GError) error = NULL;
+    TtTeam *team = tt_team_start(&options, &error);
+
+    CHECK_NO_ERROR(error);
+    return team;
+}
+
+/* FALSE if the plan cannot be: the algorithm refuses, or it does not verify this way. */
+static gboolean
+run_one(TtTeam *team, const char *algorithm, const TtPlanSpec *spec, gboolean in_place)
+{
+    TtRunOptions options = { .warmup = 1, .iterations = 2, .in_place = in_place, .check = TRUE };
+    TtRunResult result = { .wrong = -1 };
+    g_autoptr(GError) error = NULL;
+    g_autoptr(TtPlan) plan = tt_plan_new(algorithm, spec, NULL);
+
+    if (!plan || !tt_verify(plan, in_place, NULL, NULL))
+        return FALSE;
+    tt_team_run(team, plan, &options, &result, &error);
+    CHECK(error == NULL && result.wrong == 0,
+          "%s %s, %u ranks, %lu x %s %s, %s, %u channels, %u slots of %lu: %ld wrong, %s",
+          algorithm, tt_collective_name(spec->collective), spec->n_ranks, spec->count,
+          tt_type_name(spec->type), tt_redop_name(spec->redop),
+          in_place ? "in place" : "out of place", spec->n_channels, spec->n_slots, spec->slot_bytes,
+          (long)result.wrong, error ? error->message : "no error");
+    tt_run_result_clear(&result);
+    return TRUE;
+}
+
+/* What varies besides algorithm, collective, ranks and count takes turns, each at its own pace. */
+static TtPlanSpec
+vary(guint n_ranks, guint collective, guint64 count, guint turn)
+{
+    static const guint64 slot_bytes[] = { 0, 256, 4096, 64, 0, 16384, 1000 };
+
+    return (TtPlanSpec){
+        .collective = collective,
+        .n_ranks = n_ranks,
+        .count = count,
+        .type = turn % TT_N_TYPES,
+        .redop = turn / 2 % TT_N_REDOPS,
+        .root = turn % n_ranks,
+        .n_channels = 1 + turn % 3,
+        .n_slots = 1 + turn / 3 % 4,
+        /* many rounds of little only where it is quick */
+        .slot_bytes = count > 10000 ? MAX(4096, slot_bytes[turn % 7]) : slot_bytes[turn % 7],
+    };
+}
+
+static void
+run_all_algorithms(const char *transport, const guint *ranks, guint n, const guint64 *counts,
+                   guint n_counts)
+{
+    guint turn = 0;
+
+    for (guint p = 0; p < n; p++) {
+        g_autoptr(TtTeam) team = start(transport, ranks[p]);
+
+        for (guint a = 0; team && tt_algos[a]; a++)
+            for (guint collective = 0; collective < TT_N_COLLECTIVES; collective++) {
+                guint ran = 0;
+
+                if (!(tt_algos[a]->collectives & TT_BIT(collective)))
+                    continue;
+                for (guint c = 0; c < n_counts; c++)
+                    for (guint in_place = 0; in_place < 2; in_place++) {
+                        TtPlanSpec spec = vary(ranks[p], collective, counts[c], turn++);
+
+                        ran += run_one(team, tt_algos[a]->name, &spec, in_place);
+                    }
+                CHECK(ran > 0 || !g_strcmp0(tt_algos[a]->name, "hierarchical") || ranks[p] != 4,
+                      "%s %s never ran", tt_algos[a]->name, tt_collective_name(collective));
+            }
+    }
+}
+
+static void
+every_algorithm_is_right(void)
+{
+    static const guint ranks[] = { 1, 2, 3, 4, 5, 8 };
+    static const guint64 counts[] = { 0, 1, 2, 3, 17, 1000, 65537 };
+
+    run_all_algorithms("shm", ranks, G_N_ELEMENTS(ranks), counts, G_N_ELEMENTS(counts));
+}
+
+/* The same code with threads for ranks, where a thread sanitizer sees both ends of a connection. */
+static void
+threads_are_ranks_too(void)
+{
+    static const guint ranks[] = { 2, 3, 4 };
+    static const guint64 counts[] = { 1, 17, 3000 };
+
+    run_all_algorithms("threads", ranks, G_N_ELEMENTS(ranks), counts, G_N_ELEMENTS(counts));
+}
+
+static void
+every_type_and_reduction_is_right(void)
+{
+    static const guint ranks[] = { 2, 3 };
+
+    for (guint p = 0; p < G_N_ELEMENTS(ranks); p++) {
+        g_autoptr(TtTeam) team = start("shm", ranks[p]);
+
+        for (guint type = 0; team && type < TT_N_TYPES; type++)
+            for (guint redop = 0; redop < TT_N_REDOPS; redop++)
+                for (guint in_place = 0; in_place < 2; in_place++) {
+                    TtPlanSpec spec = { .n_ranks = ranks[p],
+                                        .count = 5003,
+                                        .type = type,
+                                        .redop = redop,
+                                        .slot_bytes = 2048 };
+
+                    CHECK(run_one(team, "ring", &spec, in_place), "the ring verifies");
+                }
+    }
+}
+
+/* Wrong data must be counted: the check is worth nothing if it cannot fail. A ring whose last hop is
+ * left out delivers P - 1 of P chunks. */
+static void
+wrong_data_is_counted(void)
+{
+    TtPlanSpec spec = { .n_ranks = 2, .count = 1000, .type = TT_INT32, .collective = TT_ALLGATHER };
+    g_autoptr(TtPlan) plan = tt_plan_new("ring", &spec, NULL);
+    gint32 data[1000];
+    TtRange all = { 0, 1000 };
+
+    for (guint rank = 0; rank < 2; rank++) {
+        TtRange part = tt_plan_buffer_range(plan, rank, TT_INPUT);
+
+        tt_pattern_fill(plan, rank, part, data + part.first);
+    }
+    CU_ASSERT_EQUAL(tt_pattern_count_wrong(plan, all, data), 0);
+    data[3] ^= 1;
+    data[999] ^= 1;
+    CU_ASSERT_EQUAL(tt_pattern_count_wrong(plan, all, data), 2);
+    tt_pattern_fill(plan, 1, (TtRange){ 0, 500 },
+                    data); /* the wrong rank's: about 1 in 256 agree */
+    CU_ASSERT(tt_pattern_count_wrong(plan, all, data) > 450);
+}
+
+static void
+a_run_is_recorded(void)
+{
+    TtPlanSpec spec = { .n_ranks = 3, .count = 30000, .type = TT_FLOAT32, .slot_bytes = 8192 };
+    TtRunOptions options = { .iterations = 3, .repeats = 3, .record = TRUE };
+    g_autoptr(TtPlan) plan = tt_plan_new("ring", &spec, NULL);
+    g_autoptr(TtTeam) team = start("shm", 3);
+    g_autoptr(GError) error = NULL;
+    TtRunResult result = { 0 };
+    guint64 sent = 0;
+    gint64 first = G_MAXINT64;
+
+    CU_ASSERT(tt_team_run(team, plan, &options, &result, &error));
+    CHECK_NO_ERROR(error);
+    CU_ASSERT_EQUAL(result.wrong, -1);
+    CHECK(result.time_s > 0 && result.min_s <= result.time_s && result.time_s <= result.max_s,
+          "times");
+    CHECK(result.flag_s > 1e-9 && result.flag_s < 0.1, "flag latency %g s", result.flag_s);
+    /* 5 steps per rank and round; 40000 bytes per chunk in rounds of at most 8192: 5 rounds */
+    CU_ASSERT_EQUAL(plan->n_rounds, 5);
+    CU_ASSERT_EQUAL(result.timeline->events->len, 3 * 5 * 5);
+    for (guint i = 0; i < result.timeline->events->len; i++) {
+        const TtEvent *e = &g_array_index(result.timeline->events, TtEvent, i);
+
+        first = MIN(first, e->begin_ps);
+        sent += tt_op_sends(e->op) ? e->bytes : 0;
+        CHECK(e->begin_ps <= e->end_ps && e->wait_ps <= e->end_ps - e->begin_ps, "event %u", i);
+        CHECK((e->wait_ps > 0) == (e->wait_for != TT_NO_RANK), "event %u waits for %u", i,
+              e->wait_for);
+        CHECK(e->send_peer == (tt_op_sends(e->op) ? (e->rank + 1) % 3 : TT_NO_RANK), "event %u", i);
+    }
+    CU_ASSERT_EQUAL(first, 0);
+    CU_ASSERT_EQUAL(sent, 3 * 4 * 40000); /* 2(P-1) chunks leave each rank */
+    tt_run_result_clear(&result);
+}
+
+static void
+bad_requests_are_named(void)
+{
+    static const struct {
+        const char *name;
+        TtTeamOptions options;
+        const char *words;
+    } rows[] = {
+        { "no ranks", { .n_ranks = 0, .max_bytes = 8 }, "number of ranks" },
+        { "unknown transport", { .n_ranks = 2, .transport = "pigeon", .max_bytes = 8 }, "pigeon" },
+    };
+    TtTeamOptions huge = { .n_ranks = 4, .max_bytes = G_GUINT64_CONSTANT(1) << 60 };
+    TtPlanSpec large = { .n_ranks = 2, .count = MOST_BYTES, .type = TT_FLOAT64 },
+               other = { .n_ranks = 3, .count = 1 };
+    TtRunOptions once = { .iterations = 1 }, never = { 0 };
+    g_autoptr(TtPlan) too_large = tt_plan_new("ring", &large, NULL);
+    g_autoptr(TtPlan) too_many = tt_plan_new("ring", &other, NULL);
+    g_autoptr(TtTeam) team = start("shm", 2);
+    g_autoptr(GError) error = NULL;
+    TtRunResult result;
+
+    for (guint r = 0; r < G_N_ELEMENTS(rows); r++) {
+        CHECK_ROW(&rows[r], tt_team_start(&rows[r].options, &error) == NULL);
+        CHECK_ERROR(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE, rows[r].words);
+    }
+    CU_ASSERT_PTR_NULL(tt_team_start(&huge, &error));
+    CHECK_ERROR(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM, "memory");
+    CU_ASSERT_FALSE(tt_team_run(team, too_large, &once, &result, &error));
+    CHECK_ERROR(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE, "started for");
+    CU_ASSERT_FALSE(tt_team_run(team, too_many, &once, &result, &error));
+    CHECK_ERROR(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE, "team of 2");
+    too_many->spec.n_ranks = 2; /* only the iterations are wrong now */
+    CU_ASSERT_FALSE(tt_team_run(team, too_many, &never, &result, &error));
+    CHECK_ERROR(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE, "iterations");
+}
+
+int
+main(void)
+{
+    CU_TestInfo tests[] = { { "threads are ranks too", threads_are_ranks_too },
+                            { "every algorithm is right", every_algorithm_is_right },
+                            { "every type and reduction is right",
+                              every_type_and_reduction_is_right },
+                            { "wrong data is counted", wrong_data_is_counted },
+                            { "a run is recorded", a_run_is_recorded },
+                            { "bad requests are named", bad_requests_are_named },
+                            CU_TEST_INFO_NULL };
+
+    return check_main("exec", tests);
+}

@@ -1,0 +1,158 @@
+/* Profiles: the cost curve, files out and in again, and files that are wrong. */
+#include "models/profile.h"
+#include "tests/check.h"
+
+#include <glib/gstdio.h>
+#include <math.h>
+#include <string.h>
+
+/* 1 MB: 10 us + 100 ps a byte; 4 MB: 20 us + 300 ps; 2 MB is halfway in the logarithm. */
+static void
+costs_are_linear_in_the_logarithm(void)
+{
+    static const struct { const char *name; double footprint; guint64 bytes; double want_s; } rows[] = {
+        { "at the first point", 1e6, 1000, 10e-6 + 1000 * 100e-12 },
+        { "flat below it", 1, 1000, 10e-6 + 1000 * 100e-12 },
+        { "halfway", 2e6, 1000, 15e-6 + 1000 * 200e-12 },
+        { "a quarter of the way", 1e6 * M_SQRT2, 0, 12.5e-6 },
+        { "at a middle point", 4e6, 1000, 20e-6 + 1000 * 300e-12 },
+        { "flat beyond the last", 1e12, 1000, 20e-6 + 1000 * 500e-12 },
+        { "no footprint", 0, 0, 10e-6 },
+    };
+    g_autoptr(TtProfile) profile = tt_profile_ideal();
+
+    profile->op[3] = (TtOpCost){ .n = 3, .footprint_bytes = { 1e6, 4e6, 16e6 },
+                                 .fixed_s = { 10e-6, 20e-6, 20e-6 },
+                                 .per_byte_s = { 100e-12, 300e-12, 500e-12 } };
+    for (guint r = 0; r < G_N_ELEMENTS(rows); r++) {
+        double got_s = tt_profile_op_s(profile, 3, rows[r].bytes, rows[r].footprint);
+
+        CHECK(fabs(got_s - rows[r].want_s) < 1e-15, "%s: %g", rows[r].name, got_s);
+    }
+    CU_ASSERT_EQUAL(tt_profile_op_s(profile, 2, 1 << 30, 1e9), 0); /* no points: free */
+}
+
+static gboolean
+same(const TtProfile *a, const TtProfile *b)
+{
+    gboolean good = a->covers_memory == b->covers_memory && a->lane_pushes == b->lane_pushes &&
+                    a->workers_per_rank == b->workers_per_rank && a->cores == b->cores &&
+                    fabs(a->latency_s - b->latency_s) <= 1e-13 * a->latency_s &&
+                    fabs(a->credit_s - b->credit_s) <= 1e-13 * a->credit_s &&
+                    fabs(a->start_s - b->start_s) <= 1e-13 * a->start_s &&
+                    fabs(a->switch_s - b->switch_s) <= 1e-13 * a->switch_s;
+
+    for (guint op = 0; op < TT_PROFILE_OPS; op++) {
+        good = good && a->op[op].n == b->op[op].n;
+        for (guint i = 0; good && i < a->op[op].n; i++)
+            good = a->op[op].footprint_bytes[i] == b->op[op].footprint_bytes[i] &&
+                   fabs(a->op[op].fixed_s[i] - b->op[op].fixed_s[i]) <= 1e-13 * a->op[op].fixed_s[i] &&
+                   fabs(a->op[op].per_byte_s[i] - b->op[op].per_byte_s[i]) <=
+                       1e-13 * a->op[op].per_byte_s[i];
+    }
+    return good;
+}
+
+static void
+what_is_saved_is_read_again(void)
+{
+    g_autoptr(TtProfile) profile = tt_profile_open("tutti", NULL), again = NULL;
+    g_autoptr(GError) error = NULL;
+    g_autofree char *dir = g_dir_make_tmp("tutti-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(dir, "mine.ini", NULL);
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(profile);
+    CU_ASSERT(profile->lane_pushes && profile->covers_memory && profile->op[9].n == 3);
+    CU_ASSERT(fabs(profile->latency_s - 150e-9) < 1e-20);
+    profile->machine = g_strdup("a box; with [odd] = name\nand lines"); /* comes back on one line */
+    profile->measured_at = g_strdup("2025-01-31");
+    profile->latency_s = 1.0 / 3 * 1e-7; /* not a round number */
+    profile->op[9].per_byte_s[1] = 1.0 / 7 * 1e-9;
+    profile->cores = 12;
+    CU_ASSERT_TRUE(tt_profile_save(profile, path, &error));
+    CHECK_NO_ERROR(error);
+    again = tt_profile_open(path, &error);
+    CHECK_NO_ERROR(error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(again);
+    CU_ASSERT_TRUE(same(profile, again));
+    CU_ASSERT_STRING_EQUAL(again->name, path);
+    CU_ASSERT_STRING_EQUAL(again->machine, "a box; with [odd] = name and lines");
+    CU_ASSERT_STRING_EQUAL(again->measured_at, "2025-01-31");
+    g_remove(path);
+    g_rmdir(dir);
+}
+
+#define OP "[profile]\n[op send]\nfootprint = 1 MiB; 2 MiB\n"
+
+static void
+wrong_files_are_named(void)
+{
+    static const struct { const char *name, *text, *words; } rows[] = {
+        { "empty", "", "[profile]: is missing" },
+        { "not an ini file", "\x7f" "ELF\x01\x02", "p.ini: " },
+        { "key before any group", "latency = 1 us\n", "p.ini: " },
+        { "unknown group", "[profile]\n[lanse]\n", "[lanse]: unknown group (one of: profile, lanes" },
+        { "unknown key", "[profile]\n[times]\nlatancy = 1 us\n", "[times] latancy: unknown key (one of: latency" },
+        { "no unit", "[profile]\n[times]\nlatency = 1\n", "[times] latency: " },
+        { "negative", "[profile]\n[times]\nstart = -1 us\n", "[times] start: " },
+        { "not a flag", "[profile]\n[lanes]\npush = 1\n", "[lanes] push: \"1\" must be yes or no" },
+        { "not a count", "[profile]\n[lanes]\ncores = many\n", "must be a whole number, 0 .. 65535" },
+        { "too many cores", "[profile]\n[lanes]\ncores = 65536\n", "must be a whole number, 0 .. 65535" },
+        { "unknown kind", "[profile]\nkind = guessed\n", "must be spec, measured, fitted or assumed" },
+        { "unknown step", "[profile]\n[op sned]\n", "[op sned]: unknown step (one of: nop, copy" },
+        { "cut short", OP "fixed = 1 us; 2 us\n", "[op send] per_byte: is missing" },
+        { "one value too few", OP "fixed = 1 us\n", "[op send] fixed: has 1 values, footprint has 2" },
+        { "per byte of what", OP "fixed = 1 us; 1 us\nper_byte = 1 ps; 1 ps/B\n", "like 50 ps/B" },
+        { "falling footprints",
+          "[profile]\n[op send]\nfootprint = 2 MiB; 1 MiB\nfixed = 1 us; 1 us\nper_byte = 1 ps/B; 1 ps/B\n",
+          "[op send] footprint: value 2 must be larger" },
+        { "zero footprint", "[profile]\n[op send]\nfootprint = 0 B\nfixed = 1 us\nper_byte = 1 ps/B\n",
+          "[op send] footprint: value 1 must be larger" },
+        { "too many points",
+          "[profile]\n[op send]\nfootprint = 1B;2B;3B;4B;5B;6B;7B;8B;9B;10B;11B;12B;13B;14B;15B;16B;17B;18B;"
+          "19B;20B;21B;22B;23B;24B;25B;26B;27B;28B;29B;30B;31B;32B;33B\n",
+          "has 33 values, at most 32" },
+    };
+    g_autofree char *dir = g_dir_make_tmp("tutti-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(dir, "p.ini", NULL);
+
+    for (guint r = 0; r < G_N_ELEMENTS(rows); r++) {
+        g_autoptr(GError) error = NULL;
+
+        CU_ASSERT_TRUE_FATAL(g_file_set_contents(path, rows[r].text, -1, NULL));
+        CHECK_ROW(&rows[r], tt_profile_open(path, &error) == NULL);
+        CHECK_ROW(&rows[r], !error || !strchr(error->message, '\n')); /* one line */
+        CHECK_ERROR(error, TT_PROFILE_ERROR, TT_PROFILE_ERROR_FILE, rows[r].words);
+    }
+    g_remove(path);
+    g_rmdir(dir);
+}
+
+static void
+what_is_no_profile_is_refused(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(TtProfile) profile = NULL;
+
+    CU_ASSERT_PTR_NULL(tt_profile_open("titti", &error));
+    CHECK_ERROR(error, TT_PROFILE_ERROR, TT_PROFILE_ERROR_USAGE, "one of: ideal, tutti, or a file");
+    CU_ASSERT_PTR_NULL(tt_profile_open("./nothing-here.ini", &error));
+    CHECK_ERROR(error, TT_PROFILE_ERROR, TT_PROFILE_ERROR_FILE, "nothing-here.ini");
+    CU_ASSERT_PTR_NULL(tt_profile_open("/dev/zero", &error)); /* would never end */
+    CHECK_ERROR(error, TT_PROFILE_ERROR, TT_PROFILE_ERROR_FILE, "regular file");
+    profile = tt_profile_ideal();
+    CU_ASSERT_FALSE(tt_profile_save(profile, "/nowhere/p.ini", &error));
+    CHECK_ERROR(error, TT_PROFILE_ERROR, TT_PROFILE_ERROR_FILE, "/nowhere/p.ini");
+}
+
+int
+main(void)
+{
+    CU_TestInfo tests[] = { { "costs are linear in the logarithm", costs_are_linear_in_the_logarithm },
+                            { "what is saved is read again", what_is_saved_is_read_again },
+                            { "wrong files are named", wrong_files_are_named },
+                            { "what is no profile is refused", what_is_no_profile_is_refused },
+                            CU_TEST_INFO_NULL };
+
+    return check_main("profile", tests);
+}
