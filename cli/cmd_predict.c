@@ -9,10 +9,16 @@
 #include "plots/plot.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* Algorithms asked for by "all" or "auto" are left out above this; who names one may wait for it.
  */
 #define MAX_MESSAGES 3e7
+
+/* So many times slower than the fastest, and so many messages to simulate: dropped for larger
+ * sizes. */
+#define HOPELESS      10
+#define DEAR_MESSAGES 100000
 
 static char *iterations_text;
 
@@ -22,16 +28,23 @@ typedef struct {
     TtSetup setup;
     guint iterations;
     guint n_algorithms;
-    gboolean *left_out;   /* [n_algorithms]: said so */
+    gboolean *left_out;   /* [n_algorithms]: it cannot, and that was said */
+    gboolean *hopeless;   /* [n_algorithms]: far behind at a smaller size */
+    double *busbw_gbps;   /* [n_algorithms]: at the size before, 0: there was none */
     GPtrArray *timelines; /* TtTimeline, of the last size */
     TtProgress progress;
 } Predict;
 
-/* One algorithm at one size. */
+/* One algorithm at one size: what to predict, then what came out. */
 typedef struct {
-    TtPlan *plan; /* NULL: it cannot do this */
+    const Predict *predict;
+    const char *algorithm;
+    const TtCase *c;
+    gboolean record;
+    TtPlan *plan; /* NULL: it cannot do this, see why */
     TtSimResult result;
     TtRow row;
+    GError *why;
 } Candidate;
 
 static void
@@ -39,6 +52,7 @@ candidate_clear(Candidate *c)
 {
     tt_plan_free(c->plan);
     tt_sim_result_clear(&c->result);
+    g_clear_error(&c->why);
 }
 
 /* Messages of the whole plan, from a sample of its ranks. */
@@ -71,35 +85,35 @@ small_enough(const Predict *p, const TtPlan *plan, GError **error)
     return FALSE;
 }
 
-static gboolean
-predict_one(const Predict *p, const char *algorithm, const TtCase *c, gboolean record,
-            Candidate *out, GError **error)
+/* Runs on a thread of its own: reads the rest, writes the candidate. */
+static void
+predict_one(gpointer data, gpointer unused)
 {
+    Candidate *out = data;
+    const Predict *p = out->predict;
     TtSimOptions options = { .level = p->options->level,
                              .profile = p->setup.profile,
                              .iterations = p->iterations,
-                             .record = record };
-    TtPlanSpec spec = tt_setup_spec(&p->setup, c);
-    g_autoptr(TtPlan) plan = tt_plan_new(algorithm, &spec, error);
+                             .record = out->record };
+    TtPlanSpec spec = tt_setup_spec(&p->setup, out->c);
+    g_autoptr(TtPlan) plan = tt_plan_new(out->algorithm, &spec, &out->why);
 
-    if (!plan || !small_enough(p, plan, error))
-        return FALSE;
+    (void)unused;
+    if (!plan || !small_enough(p, plan, &out->why))
+        return;
     if (p->options->chunk_bytes == TT_CHUNK_AUTO) {
-        spec.slot_bytes = tt_tune_slot_bytes(algorithm, &spec, p->setup.topo, &options);
+        spec.slot_bytes = tt_tune_slot_bytes(out->algorithm, &spec, p->setup.topo, &options);
         tt_plan_free(plan);
-        plan = tt_plan_new(algorithm, &spec, error);
-        if (!plan)
-            return FALSE;
+        plan = tt_plan_new(out->algorithm, &spec, &out->why);
     }
-    if (!tt_sim_run(plan, p->setup.topo, &options, &out->result, error))
-        return FALSE;
-    out->row = tt_row_for(plan, c);
+    if (!plan || !tt_sim_run(plan, p->setup.topo, &options, &out->result, &out->why))
+        return;
+    out->row = tt_row_for(plan, out->c);
     tt_row_set_time(&out->row, spec.collective, tt_ps_to_seconds(out->result.time_ps));
     out->row.bound_us = out->result.bound_ps / 1e6;
     out->row.limit = out->result.limit;
     out->row.bottleneck = out->result.bottleneck;
     out->plan = g_steal_pointer(&plan);
-    return TRUE;
 }
 
 /* With a list, what cannot be is an error; with "all" and "auto" it is left out, said once. */
@@ -119,32 +133,79 @@ may_leave_out(Predict *p, guint i, const GError *why)
     return TRUE;
 }
 
-static gboolean
-predict_all(Predict *p, const TtCase *c, gboolean record, Candidate *candidates, guint *fastest,
-            GError **error)
+/* Every algorithm, on as many threads as there are cores. What comes out does not depend on them.
+ */
+static void
+predict_all(Predict *p, const TtCase *c, gboolean record, Candidate *candidates)
 {
-    g_autoptr(GError) why = NULL;
+    GThreadPool *pool =
+        g_thread_pool_new(predict_one, NULL, (int)g_get_num_processors(), FALSE, NULL);
+    g_autofree char *size = tt_format_bytes(c->bytes);
+
+    tt_progress_show(&p->progress, "predicting %s", size);
+    for (guint i = 0; i < p->n_algorithms; i++) {
+        candidates[i] = (Candidate){
+            .predict = p, .algorithm = p->options->algorithms[i], .c = c, .record = record
+        };
+        if (p->hopeless[i])
+            continue;
+        g_thread_pool_push(pool, &candidates[i], NULL);
+    }
+    g_thread_pool_free(pool, FALSE, TRUE);
+}
+
+static gboolean
+find_fastest(Predict *p, Candidate *candidates, guint *fastest, GError **error)
+{
+    GError *last = NULL;
 
     *fastest = G_MAXUINT;
     for (guint i = 0; i < p->n_algorithms; i++) {
-        g_autofree char *size = tt_format_bytes(c->bytes);
+        Candidate *candidate = &candidates[i];
 
-        tt_progress_show(&p->progress, "predicting %s, %s", p->options->algorithms[i], size);
-        g_clear_error(&why);
-        if (predict_one(p, p->options->algorithms[i], c, record, &candidates[i], &why)) {
-            if (*fastest == G_MAXUINT ||
-                candidates[i].result.time_ps < candidates[*fastest].result.time_ps)
-                *fastest = i;
-        } else if (!may_leave_out(p, i, why)) {
-            g_propagate_error(error, g_steal_pointer(&why));
+        if (candidate->plan && (*fastest == G_MAXUINT ||
+                                candidate->result.time_ps < candidates[*fastest].result.time_ps))
+            *fastest = i;
+        if (!candidate->why)
+            continue;
+        if (!may_leave_out(p, i, candidate->why)) {
+            g_propagate_error(error, g_steal_pointer(&candidate->why));
             return FALSE;
         }
+        last = candidate->why;
     }
     if (*fastest != G_MAXUINT)
         return TRUE;
-    g_propagate_error(error, g_steal_pointer(&why));
-    g_prefix_error(error, "no algorithm can do this; the last refused with: ");
+    g_propagate_prefixed_error(error, g_error_copy(last),
+                               "no algorithm can do this; the last refused with: ");
     return FALSE;
+}
+
+/* Larger sizes will not make a much slower algorithm the fastest again. Where simulating it is
+ * dear, "all" and "auto" stop there. */
+static void
+drop_hopeless(Predict *p, const Candidate *candidates, guint fastest)
+{
+    double best_ps = (double)candidates[fastest].result.time_ps;
+
+    if (!p->options->algo_all && !p->options->algo_auto)
+        return;
+    for (guint i = 0; i < p->n_algorithms; i++) {
+        const Candidate *c = &candidates[i];
+        double former = p->busbw_gbps[i];
+        g_autofree char *size = NULL;
+
+        if (!c->plan)
+            continue;
+        p->busbw_gbps[i] = c->row.busbw_gbps;
+        if (c->result.n_messages < DEAR_MESSAGES || c->result.time_ps < HOPELESS * best_ps ||
+            former == 0 || c->row.busbw_gbps > 1.1 * former)
+            continue;
+        size = tt_format_bytes(c->row.bytes);
+        p->hopeless[i] = TRUE;
+        tt_report_warn(p->report, "%s left out above %s: over %d times slower than %s there",
+                       p->options->algorithms[i], size, HOPELESS, p->options->algorithms[fastest]);
+    }
 }
 
 static void
@@ -161,8 +222,11 @@ predict_case(Predict *p, const TtCase *c, gboolean last, GError **error)
     gboolean record = last && tt_outlets_want_timelines(p->options), good;
     guint fastest;
 
-    good = predict_all(p, c, record, candidates, &fastest, error);
+    predict_all(p, c, record, candidates);
     tt_progress_wipe(&p->progress);
+    good = find_fastest(p, candidates, &fastest, error);
+    if (good)
+        drop_hopeless(p, candidates, fastest);
     for (guint i = 0; i < p->n_algorithms; i++) {
         Candidate *candidate = &candidates[i];
 
@@ -204,9 +268,16 @@ predict_cases(Predict *p, GError **error)
 {
     g_autoptr(GArray) cases = tt_options_cases(p->options, p->setup.n_ranks);
 
-    for (guint i = 0; i < cases->len; i++)
-        if (!predict_case(p, &g_array_index(cases, TtCase, i), i + 1 == cases->len, error))
+    for (guint i = 0; i < cases->len; i++) {
+        const TtCase *c = &g_array_index(cases, TtCase, i);
+
+        if (i > 0 && c->bytes < (c - 1)->bytes) { /* a new sweep, of another type or reduction */
+            memset(p->hopeless, 0, p->n_algorithms * sizeof *p->hopeless);
+            memset(p->busbw_gbps, 0, p->n_algorithms * sizeof *p->busbw_gbps);
+        }
+        if (!predict_case(p, c, i + 1 == cases->len, error))
             return FALSE;
+    }
     return TRUE;
 }
 
@@ -232,7 +303,8 @@ run_predict(const TtOptions *options, GError **error)
 {
     g_autoptr(TtReport) report = NULL;
     g_autoptr(GPtrArray) timelines = NULL;
-    g_autofree gboolean *left_out = NULL;
+    g_autofree gboolean *left_out = NULL, *hopeless = NULL;
+    g_autofree double *busbw_gbps = NULL;
     Predict p = { .options = options, .iterations = 1 };
     gboolean good;
 
@@ -246,6 +318,8 @@ run_predict(const TtOptions *options, GError **error)
     p.report = report;
     p.timelines = timelines;
     p.left_out = left_out = g_new0(gboolean, p.n_algorithms);
+    p.hopeless = hopeless = g_new0(gboolean, p.n_algorithms);
+    p.busbw_gbps = busbw_gbps = g_new0(double, p.n_algorithms);
     p.progress = tt_progress_begin(options->quiet);
     if (!tt_setup_open(&p.setup, options, "ideal", report, error))
         return TT_EXIT_USAGE;

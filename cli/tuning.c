@@ -8,8 +8,16 @@
 /* Below this a message is all latency, and cutting it cannot pay. */
 #define MIN_MESSAGE_BYTES 1024
 
-/* Rounds multiply what must be simulated. */
-#define MAX_MESSAGES 4e6
+/* Twice the rounds must gain this much, or they are not worth their flags and slots. */
+#define WORTH 0.98
+
+/* A pipeline of depth D over R rounds loses D / R to filling and draining: more rounds than this
+ * many times D gain nothing. */
+#define ROUNDS_PER_DEPTH 8
+
+/* Trying is worth it while it is cheap; above, the formula decides. */
+#define MAX_TRIED_MESSAGES 1e5
+#define MAX_MESSAGES       4e6
 
 typedef struct {
     const char *algorithm;
@@ -49,29 +57,38 @@ time_of(Search *s, int log_rounds)
     return s->time_s[log_rounds];
 }
 
+/* Trees are this deep, up and down again. */
+static double
+depth(const Search *s)
+{
+    return 2 * log2(s->spec.n_ranks);
+}
+
+static int
+nearest_log(double rounds)
+{
+    return (int)CLAMP(round(log2(MAX(1, rounds))), 0, MAX_LOG);
+}
+
 /* A pipeline of depth D over R rounds takes (D + R - 1) * (alpha + beta * n / R), least for
- * R = sqrt((D - 1) * beta * n / alpha). Trees are 2 log2 P deep. */
+ * R = sqrt((D - 1) * beta * n / alpha). */
 static int
 first_guess(const Search *s)
 {
     guint far = s->spec.n_ranks - 1;
     double alpha_s = tt_ps_to_seconds(tt_topology_route_latency_ps(s->topo, 0, far));
     double rate = tt_topology_route_bytes_per_s(s->topo, 0, far);
-    double depth = 2 * log2(s->spec.n_ranks), rounds;
 
     if (s->options.profile)
         alpha_s += s->options.profile->latency_s;
-    rounds = sqrt(depth * s->message_bytes / rate / MAX(alpha_s, 1e-9));
-    return (int)CLAMP(round(log2(MAX(1, rounds))), 0, MAX_LOG);
+    return nearest_log(sqrt(depth(s) * s->message_bytes / rate / MAX(alpha_s, 1e-9)));
 }
 
-/* So many doublings of the rounds that the simulation stays small. */
+/* So many doublings that a plan of @per_round messages a round stays below @messages. */
 static int
-most_rounds(const TtPlan *plan)
+most_rounds(double messages, double per_round)
 {
-    double messages = 2.0 * plan->spec.n_ranks * plan->n_lanes;
-
-    return (int)CLAMP(floor(log2(MAX_MESSAGES / messages)), 0, MAX_LOG);
+    return (int)CLAMP(floor(log2(messages / per_round)), 0, MAX_LOG);
 }
 
 guint64
@@ -80,6 +97,7 @@ tt_tune_slot_bytes(const char *algorithm, const TtPlanSpec *spec, const TtTopolo
 {
     Search s = { .algorithm = algorithm, .spec = *spec, .topo = topo, .options = *options };
     g_autoptr(TtPlan) plan = NULL;
+    double per_round;
     int best, most;
 
     s.spec.slot_bytes = 0;
@@ -94,13 +112,17 @@ tt_tune_slot_bytes(const char *algorithm, const TtPlanSpec *spec, const TtTopolo
     for (int i = 0; i <= MAX_LOG; i++)
         s.time_s[i] = NAN;
 
-    most = most_rounds(plan);
-    best = MIN(first_guess(&s), most);
-    while (best > 0 && isinf(time_of(&s, best)))
+    per_round = 2.0 * spec->n_ranks * plan->n_lanes;
+    best = MIN(first_guess(&s), nearest_log(ROUNDS_PER_DEPTH * depth(&s)));
+    best = MIN(best, most_rounds(MAX_MESSAGES, per_round));
+    while (best > 0 && s.message_bytes >> best < MIN_MESSAGE_BYTES)
         best--;
-    while (best < most && time_of(&s, best + 1) < time_of(&s, best))
+    most = most_rounds(MAX_TRIED_MESSAGES, per_round);
+    if (best > most)
+        return slot_bytes_for(&s, best);
+    while (best < most && time_of(&s, best + 1) < WORTH * time_of(&s, best))
         best++;
-    while (best > 0 && time_of(&s, best - 1) <= time_of(&s, best))
+    while (best > 0 && WORTH * time_of(&s, best - 1) <= time_of(&s, best))
         best--;
     return slot_bytes_for(&s, best);
 }
