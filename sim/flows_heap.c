@@ -52,35 +52,6 @@ tt_flows_heap_pop(TtFlows *self)
         move_down(self, 0, self->heap[self->heap_n]);
 }
 
-<<<<<<< HEAD
-/* Saturates: an end beyond the end of time is the end of time. */
-static TtTime
-end_of(const Flow *f)
-{
-    TtTime takes_ps = tt_seconds_to_ps(f->left_bytes / f->rate);
-
-    return takes_ps > TT_TIME_MAX - f->since_ps ? TT_TIME_MAX : f->since_ps + takes_ps;
-}
-
-/* These flows take their new ends: one by one, since sifting is right only while everything else is in
- * order; or all at once and the whole heap ordered again, if they are many. */
-void
-tt_flows_heap_update(TtFlows *self, const guint32 *changed, guint32 n_changed)
-{
-    gboolean rebuild = n_changed > self->heap_n / 8;
-
-    TT_RESERVE(self->heap, self->heap_room, self->heap_n + n_changed);
-    for (guint32 i = 0; i < n_changed; i++) {
-        Flow *f = &self->flows[changed[i]];
-
-        f->end_ps = end_of(f);
-        if (f->heap_pos == TT_NOWHERE)
-            put(self, self->heap_n++, changed[i]);
-        if (rebuild)
-            continue;
-        move_up(self, f->heap_pos);
-        move_down(self, f->heap_pos);
-=======
 static void
 rebuild(TtFlows *self, const guint32 *changed, guint32 n_changed)
 {
@@ -115,11 +86,5 @@ tt_flows_heap_update(TtFlows *self, const guint32 *changed, guint32 n_changed)
             move_up(self, f->heap_pos, entry);
         else
             move_down(self, f->heap_pos, entry);
->>>>>>> sim
     }
-    if (!rebuild)
-        return;
-    for (guint32 pos = self->heap_n / 4 + 1; pos-- > 0;)
-        if (pos < self->heap_n)
-            move_down(self, pos);
 }

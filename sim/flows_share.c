@@ -204,6 +204,15 @@ grow(TtFlows *self, guint round)
 /* --- taking the new rates over -----------------------------------------------------------------
  */
 
+/* Saturates: an end beyond the end of time is the end of time. */
+static TtTime
+end_after(TtTime now_ps, double bytes, double rate)
+{
+    TtTime takes_ps = tt_seconds_to_ps(bytes / rate);
+
+    return takes_ps > TT_TIME_MAX - now_ps ? TT_TIME_MAX : now_ps + takes_ps;
+}
+
 /* TRUE if the flow's place in the heap must be found anew. */
 static gboolean
 take_over(TtFlows *self, guint32 i)
@@ -224,6 +233,7 @@ take_over(TtFlows *self, guint32 i)
         f->left_bytes = MAX(0, f->left_bytes - f->rate * tt_ps_to_seconds(now_ps - f->since_ps));
         f->since_ps = now_ps;
         f->rate = rate;
+        f->end_ps = end_after(now_ps, f->left_bytes, rate);
         tt_flows_log(self, flow, rate);
     }
     f->state = FLOW_SHARING;

@@ -157,6 +157,8 @@ tt_sim_run_on(const TtPlan *plan, const TtNetwork *net, const TtSimOptions *opti
         tt_sim_result_clear(&out);
         return FALSE;
     }
+    /* a closed form knows nothing of flows that share a link */
+    out.time_ps = MAX(out.time_ps, filled.level == TT_LEVEL_HOCKNEY ? out.bound_ps : 0);
     *result = out;
     return TRUE;
 }
