@@ -1,9 +1,11 @@
 /* sim_rate - how fast the flow level is: messages and events per second of simulation, on one core.
  *
- *     bench_sim_rate [RANKS [REPEATS [CASE]]]     default: 1024 ranks, 7 repeats, all cases (0, 1, ...)
+ *     bench_sim_rate [RANKS [REPEATS [CASE]]]     default: 1024 ranks, 7 repeats, all cases (0, 1,
+ * ...)
  *
- * Prints the median over the repeats, per case, of processor time: others may use the machine too. Machines: a crossbar, where no two flows share a link,
- * and nodes of 8 ranks behind one shared NIC, where they do.
+ * Prints the median over the repeats, per case, of processor time: others may use the machine too.
+ * Machines: a crossbar, where no two flows share a link, and nodes of 8 ranks behind one shared
+ * NIC, where they do.
  */
 #include "tests/hand_network.h"
 
@@ -17,7 +19,7 @@ typedef struct {
     guint n_ranks; /* 0: as asked */
     guint64 bytes, slot_bytes;
     const char *profile; /* NULL: ideal */
-    guint iterations;
+    guint iterations, n_channels;
 } Case;
 
 static const Case cases[] = {
@@ -27,8 +29,11 @@ static const Case cases[] = {
     { "ring, nodes of 8", "ring", HAND_TWO_LEVEL, 0, 1 << 30, 0, NULL, 1 },
     { "tree of 64 rounds, crossbar", "tree", HAND_CROSSBAR, 0, 1 << 30, 1 << 24, NULL, 16 },
     { "two-shot, 128 ranks, nodes of 8", "two-shot", HAND_TWO_LEVEL, 128, 1 << 30, 0, NULL, 1 },
-    { "two-shot, 128 ranks, uneven chunks", "two-shot", HAND_TWO_LEVEL, 128, (1 << 30) + 4 * 77, 0, NULL, 1 },
+    { "two-shot, 128 ranks, uneven chunks", "two-shot", HAND_TWO_LEVEL, 128, (1 << 30) + 4 * 77, 0,
+      NULL, 1 },
     { "two-shot, 128 ranks, step costs", "two-shot", HAND_TWO_LEVEL, 128, 1 << 30, 0, "tutti", 1 },
+    { "direct, 128 ranks, 8 channels", "direct", HAND_TWO_LEVEL, 128, 1 << 20, 0, NULL, 1, 8 },
+    { "direct, 128 ranks, 8 ch., 1 GiB", "direct", HAND_TWO_LEVEL, 128, 1 << 30, 0, NULL, 1, 8 },
 };
 
 static int
@@ -51,16 +56,24 @@ cpu_s(void)
 static void
 measure(const Case *c, guint n_ranks, guint repeats)
 {
-    HandWires wires = { .shape = c->shape, .n_ranks = c->n_ranks ? c->n_ranks : n_ranks,
-                        .per_node = c->shape == HAND_TWO_LEVEL ? 8 : 0, .rank_bytes_per_s = 400e9,
-                        .node_bytes_per_s = 200e9, .latency_ps = 500000 };
+    HandWires wires = { .shape = c->shape,
+                        .n_ranks = c->n_ranks ? c->n_ranks : n_ranks,
+                        .per_node = c->shape == HAND_TWO_LEVEL ? 8 : 0,
+                        .rank_bytes_per_s = 400e9,
+                        .node_bytes_per_s = 200e9,
+                        .latency_ps = 500000 };
     TtNetwork net = hand_network(&wires);
-    TtPlanSpec spec = { .n_ranks = wires.n_ranks, .count = c->bytes / 4, .type = TT_FLOAT32,
-                        .slot_bytes = c->slot_bytes };
+    TtPlanSpec spec = { .n_ranks = wires.n_ranks,
+                        .count = c->bytes / 4,
+                        .type = TT_FLOAT32,
+                        .slot_bytes = c->slot_bytes, .n_channels = c->n_channels };
     g_autoptr(GError) error = NULL;
     g_autoptr(TtPlan) plan = tt_plan_new(c->algo, &spec, &error);
-    g_autoptr(TtProfile) profile = plan ? tt_profile_open(c->profile ? c->profile : "ideal", &error) : NULL;
-    TtSimOptions options = { .level = TT_LEVEL_FLOW, .profile = profile, .iterations = c->iterations };
+    g_autoptr(TtProfile) profile =
+        plan ? tt_profile_open(c->profile ? c->profile : "ideal", &error) : NULL;
+    TtSimOptions options = { .level = TT_LEVEL_FLOW,
+                             .profile = profile,
+                             .iterations = c->iterations };
     g_autofree double *seconds = g_new(double, repeats);
     TtSimResult result = { 0 };
     double median;

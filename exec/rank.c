@@ -8,9 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Tries before the first call to the scheduler. With a core for each rank the answer comes sooner
- * than a context switch; with fewer cores, the one waited for may need this one. */
-#define SPINS_OWN_CORE    4000
+/* Tries before the first call to the scheduler. With a core for each rank, about a time slice (3 ms): if
+ * another process has pushed a rank off its core, it comes back within that; giving up the own core
+ * earlier makes the two miss each other again and again. With fewer cores than ranks, the one waited
+ * for may need this very core. */
+#define SPINS_OWN_CORE    100000
 #define SPINS_SHARED_CORE 20
 
 /* Buffers start at different distances from a page, so that the streams a step reads and writes at

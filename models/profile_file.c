@@ -10,8 +10,16 @@
 
 /* Names of the steps in files; the order is that of TtOp, which models/ does not see. */
 static const char *const op_names[TT_PROFILE_OPS] = {
-    "nop",  "copy",           "reduce",      "send",             "copy-send",
-    "recv", "recv-copy-send", "recv-reduce", "recv-reduce-send", "recv-reduce-copy-send",
+    "nop",
+    "copy",
+    "reduce",
+    "send",
+    "copy-send",
+    "recv",
+    "recv-copy-send",
+    "recv-reduce",
+    "recv-reduce-send",
+    "recv-reduce-copy-send",
 };
 
 /* What is being read, for messages. */
@@ -20,8 +28,8 @@ typedef struct {
     const char *name;
 } Source;
 
-static gboolean G_GNUC_PRINTF(5, 6)
-fail(const Source *src, const char *group, const char *key, GError **error, const char *format, ...)
+static gboolean G_GNUC_PRINTF(5, 6) fail(const Source *src, const char *group, const char *key,
+                                         GError **error, const char *format, ...)
 {
     g_autofree char *what = NULL;
     va_list args;
@@ -29,8 +37,8 @@ fail(const Source *src, const char *group, const char *key, GError **error, cons
     va_start(args, format);
     what = g_strdup_vprintf(format, args);
     va_end(args);
-    g_set_error(error, TT_PROFILE_ERROR, TT_PROFILE_ERROR_FILE, "%s: [%s]%s%s: %s", src->name, group,
-                key ? " " : "", key ? key : "", what);
+    g_set_error(error, TT_PROFILE_ERROR, TT_PROFILE_ERROR_FILE, "%s: [%s]%s%s: %s", src->name,
+                group, key ? " " : "", key ? key : "", what);
     return FALSE;
 }
 
@@ -43,7 +51,8 @@ fail_with(const Source *src, const char *group, const char *key, GError *cause, 
     return FALSE;
 }
 
-/* --- reading ----------------------------------------------------------------------------------- */
+/* --- reading -----------------------------------------------------------------------------------
+ */
 
 static gboolean
 read_text(const Source *src, const char *group, const char *key, char **text)
@@ -79,7 +88,8 @@ read_count(const Source *src, const char *group, const char *key, guint *count, 
     if (!read_text(src, group, key, &text))
         return TRUE;
     if (!g_ascii_string_to_unsigned(text, 10, 0, MAX_COUNT, &value, NULL))
-        return fail(src, group, key, error, "\"%.40s\" must be a whole number, 0 .. %d", text, MAX_COUNT);
+        return fail(src, group, key, error, "\"%.40s\" must be a whole number, 0 .. %d", text,
+                    MAX_COUNT);
     *count = (guint)value;
     return TRUE;
 }
@@ -161,14 +171,15 @@ read_op(const Source *src, const char *group, TtProfile *profile, GError **error
 
         return fail(src, group, NULL, error, "unknown step (one of: %s)", known);
     }
-    if (!read_list(src, group, "footprint", parse_footprint, &cost.n, cost.footprint_bytes, error) ||
+    if (!read_list(src, group, "footprint", parse_footprint, &cost.n, cost.footprint_bytes,
+                   error) ||
         !read_list(src, group, "fixed", tt_parse_seconds, &cost.n, cost.fixed_s, error) ||
         !read_list(src, group, "per_byte", parse_per_byte, &cost.n, cost.per_byte_s, error))
         return FALSE;
     for (guint i = 0; i < cost.n; i++)
         if (cost.footprint_bytes[i] <= (i ? cost.footprint_bytes[i - 1] : 0))
-            return fail(src, group, "footprint", error, "value %u must be larger than the one before",
-                        i + 1);
+            return fail(src, group, "footprint", error,
+                        "value %u must be larger than the one before", i + 1);
     profile->op[op] = cost;
     return TRUE;
 }
@@ -180,7 +191,8 @@ typedef struct {
 } Allowed;
 
 static const char *const profile_keys[] = { "machine", "measured_at", NULL };
-static const char *const lanes_keys[] = { "covers_memory", "push", "workers_per_rank", "cores", NULL };
+static const char *const lanes_keys[] = { "covers_memory", "push", "workers_per_rank", "cores",
+                                          NULL };
 static const char *const times_keys[] = { "latency", "credit", "start", "switch", NULL };
 static const char *const op_keys[] = { "footprint", "fixed", "per_byte", NULL };
 static const char *const kinds[] = { "spec", "measured", "fitted", "assumed", NULL };
@@ -200,15 +212,17 @@ check_keys(const Source *src, const char *group, GError **error)
         if (strcmp(allowed[i].group, group) == 0)
             keys = allowed[i].keys;
     if (!keys)
-        return fail(src, group, NULL, error, "unknown group (one of: profile, lanes, times, op NAME)");
+        return fail(src, group, NULL, error,
+                    "unknown group (one of: profile, lanes, times, op NAME)");
     known = g_strjoinv(", ", (char **)keys);
     for (guint i = 0; found && found[i]; i++)
         if (!g_strv_contains(keys, found[i]) && strcmp(found[i], "source") != 0 &&
             strcmp(found[i], "kind") != 0)
-            return fail(src, group, found[i], error, "unknown key (one of: %s, source, kind)", known);
+            return fail(src, group, found[i], error, "unknown key (one of: %s, source, kind)",
+                        known);
     if (read_text(src, group, "kind", &kind) && !g_strv_contains(kinds, kind))
-        return fail(src, group, "kind", error, "\"%.40s\" must be spec, measured, fitted or assumed",
-                    kind);
+        return fail(src, group, "kind", error,
+                    "\"%.40s\" must be spec, measured, fitted or assumed", kind);
     return TRUE;
 }
 
@@ -264,7 +278,8 @@ tt_profile_load(const char *path, GError **error)
     GStatBuf status;
     GError *cause = NULL;
 
-    if (g_stat(path, &status) == 0 && (!S_ISREG(status.st_mode) || status.st_size > MAX_FILE_BYTES)) {
+    if (g_stat(path, &status) == 0 &&
+        (!S_ISREG(status.st_mode) || status.st_size > MAX_FILE_BYTES)) {
         g_set_error(error, TT_PROFILE_ERROR, TT_PROFILE_ERROR_FILE,
                     "%s: a profile is a regular file of at most 1 MiB", path);
         return NULL;
@@ -277,7 +292,8 @@ tt_profile_load(const char *path, GError **error)
     return tt_profile_parse(text, length, path, error);
 }
 
-/* --- writing ----------------------------------------------------------------------------------- */
+/* --- writing -----------------------------------------------------------------------------------
+ */
 
 /* Shortest text that reads back as the same number, in picoseconds. */
 static void
@@ -350,7 +366,8 @@ append_line(GString *text, const char *key, const char *value)
 char *
 tt_profile_to_text(const TtProfile *profile)
 {
-    GString *text = g_string_new("# Tutti profile: what steps cost beside the wires\n\n[profile]\n");
+    GString *text =
+        g_string_new("# Tutti profile: what steps cost beside the wires\n\n[profile]\n");
 
     append_line(text, "machine", profile->machine);
     append_line(text, "measured_at", profile->measured_at);
@@ -358,8 +375,9 @@ tt_profile_to_text(const TtProfile *profile)
     g_string_append_printf(text,
                            "\n[lanes]\ncovers_memory = %s\npush = %s\nworkers_per_rank = %u\n"
                            "cores = %u\n\n[times]\n",
-                           profile->covers_memory ? "yes" : "no", profile->lane_pushes ? "yes" : "no",
-                           profile->workers_per_rank, profile->cores);
+                           profile->covers_memory ? "yes" : "no",
+                           profile->lane_pushes ? "yes" : "no", profile->workers_per_rank,
+                           profile->cores);
     append_origin(text, profile);
     append_time(text, "latency", profile->latency_s);
     append_time(text, "credit", profile->credit_s);

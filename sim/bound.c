@@ -1,21 +1,20 @@
 /* Lower bounds: no plan, however clever, is faster on this machine.
  *
- * S: bytes of the vector, P: ranks, M: nodes they sit on. A message carries one value per element (a
- * contribution or a partial result) and nobody but ranks computes. Counting, for one element, the
- * transfers between ranks:
+ * S: bytes of the vector, P: ranks, M: nodes they sit on. A message carries one value per element
+ * (a contribution or a partial result) and nobody but ranks computes. Counting, for one element,
+ * the transfers between ranks:
  *
  *   reduce to one rank   P-1 at least: the transfers must connect P contributions to the result
  *   broadcast            P-1 at least: every rank but the root must receive it
- *   allreduce            2(P-1): order transfers by arrival. Until the first rank has the whole sum,
- *                        P-1 must have happened (as for reduce). The P-1 other ranks are not complete
- *                        then, so each still receives at least once. (Patarasuk & Yuan 2009)
- *   reduce-scatter       P-1, as each element is reduced to one rank
- *   allgather            P-1, as each element is broadcast from one rank
+ *   allreduce            2(P-1): order transfers by arrival. Until the first rank has the whole
+ * sum, P-1 must have happened (as for reduce). The P-1 other ranks are not complete then, so each
+ * still receives at least once. (Patarasuk & Yuan 2009) reduce-scatter       P-1, as each element
+ * is reduced to one rank allgather            P-1, as each element is broadcast from one rank
  *
- * Seen from outside, a node is a rank too: its ranks pool what they know for nothing at best, so the
- * same counts hold for M nodes and transfers between nodes. Hence, with `out` the most a rank (node) can
- * send per second, time >= transfers * S / sum of out over all ranks (nodes); the same for `in`. And for
- * one rank (node) alone: what it contributes must leave, what it needs must come.
+ * Seen from outside, a node is a rank too: its ranks pool what they know for nothing at best, so
+ * the same counts hold for M nodes and transfers between nodes. Hence, with `out` the most a rank
+ * (node) can send per second, time >= transfers * S / sum of out over all ranks (nodes); the same
+ * for `in`. And for one rank (node) alone: what it contributes must leave, what it needs must come.
  *
  *                        must leave a rank              must reach a rank
  *   allreduce            S                              S
@@ -24,9 +23,10 @@
  *   broadcast            S from the root                S to every other
  *   reduce               S from every other             S to the root
  *
- * Latency: a contribution that must get from i to j, over whatever relays, needs the shortest path in the
- * complete graph of routes; with many ranks, at least the cheapest way out of its rank and of its node.
- * The larger of latency and bandwidth bounds the time. (Their sum would not be sound: relays overlap.)
+ * Latency: a contribution that must get from i to j, over whatever relays, needs the shortest path
+ * in the complete graph of routes; with many ranks, at least the cheapest way out of its rank and
+ * of its node. The larger of latency and bandwidth bounds the time. (Their sum would not be sound:
+ * relays overlap.)
  */
 #include "sim/levels.h"
 
@@ -35,7 +35,8 @@
 #define ALL_PAIRS_RANKS 64         /* up to here shortest paths between all ranks */
 #define MAX_ROUTES      (1u << 22) /* beyond this only one rank's ways out are looked at */
 
-/* --- bandwidth --------------------------------------------------------------------------------- */
+/* --- bandwidth ---------------------------------------------------------------------------------
+ */
 
 typedef struct {
     TtBound bound;
@@ -55,7 +56,8 @@ consider(Search *search, double bytes, double bytes_per_s, const char *format, g
     search->bound.limit = g_strdup_printf(format, who); /* formats without %u ignore it */
 }
 
-/* What must leave and reach a party: one rank or a node, which owns @part bytes and may hold the root. */
+/* What must leave and reach a party: one rank or a node, which owns @part bytes and may hold the
+ * root. */
 static void
 duties(const Search *search, double part, gboolean is_root, double *out, double *in)
 {
@@ -104,8 +106,8 @@ consider_parties(Search *search, const TtNetwork *net, guint n, guint size, cons
         double out, in, out_bytes_per_s = out_rate(net->context, i);
         double in_bytes_per_s = in_rate(net->context, i);
 
-        duties(search, part_bytes(search->plan, first, end), spec->root >= first && spec->root < end,
-               &out, &in);
+        duties(search, part_bytes(search->plan, first, end),
+               spec->root >= first && spec->root < end, &out, &in);
         consider(search, out, out_bytes_per_s, words->out, i);
         consider(search, in, in_bytes_per_s, words->in, i);
         sum_out += out_bytes_per_s;
@@ -115,7 +117,8 @@ consider_parties(Search *search, const TtNetwork *net, guint n, guint size, cons
     consider(search, transfers * search->all_bytes, sum_in, words->all_in, 0);
 }
 
-/* --- latency ----------------------------------------------------------------------------------- */
+/* --- latency -----------------------------------------------------------------------------------
+ */
 
 /* FALSE where some parts are empty, so that not every pair has something to tell. */
 static gboolean
@@ -161,7 +164,8 @@ longest_shortest_path_ps(const TtPlan *plan, const TtNetwork *net)
 
 /* The cheapest way between the ranks first..end-1 and the others, outwards or inwards. */
 static TtTime
-cheapest_crossing_ps(const TtPlan *plan, const TtNetwork *net, guint first, guint end, gboolean inwards)
+cheapest_crossing_ps(const TtPlan *plan, const TtNetwork *net, guint first, guint end,
+                     gboolean inwards)
 {
     TtTime least_ps = TT_TIME_MAX;
 
@@ -190,8 +194,8 @@ latency_bound_ps(const TtPlan *plan, const TtNetwork *net)
         return longest_shortest_path_ps(plan, net);
     latency_ps = cheapest_crossing_ps(plan, net, root, root + 1, inwards);
     if ((guint64)per_node * P <= MAX_ROUTES)
-        latency_ps = MAX(latency_ps, cheapest_crossing_ps(plan, net, first,
-                                                          MIN(first + per_node, P), inwards));
+        latency_ps = MAX(latency_ps,
+                         cheapest_crossing_ps(plan, net, first, MIN(first + per_node, P), inwards));
     return latency_ps;
 }
 

@@ -32,10 +32,12 @@ make_ready(TtEngine *self, TtLane *lane)
         return;
     lane->queued = TRUE;
     place = self->ready_first + self->ready_n++;
-    self->ready[place >= self->total_lanes ? place - self->total_lanes : place] = index_of(self, lane);
+    self->ready[place >= self->total_lanes ? place - self->total_lanes : place] =
+        index_of(self, lane);
 }
 
-/* --- waiting, as the record sees it ------------------------------------------------------------ */
+/* --- waiting, as the record sees it ------------------------------------------------------------
+ */
 
 static void
 begin_wait(TtEngine *self, TtLane *lane, TtLaneState state)
@@ -66,7 +68,8 @@ peer_at(const TtEngine *self, guint32 lane_index)
     return lane_index / self->n_lanes;
 }
 
-/* --- workers and cores ------------------------------------------------------------------------- */
+/* --- workers and cores -------------------------------------------------------------------------
+ */
 
 static gboolean
 acquire(TtEngine *self, TtResource *resource, TtLane *lane)
@@ -75,11 +78,11 @@ acquire(TtEngine *self, TtResource *resource, TtLane *lane)
         resource->n_free--;
         return TRUE;
     }
-    lane->next = TT_NONE;
+    self->work[index_of(self, lane)].next = TT_NONE;
     if (resource->last == TT_NONE)
         resource->first = index_of(self, lane);
     else
-        self->lanes[resource->last].next = index_of(self, lane);
+        self->work[resource->last].next = index_of(self, lane);
     resource->last = index_of(self, lane);
     return FALSE;
 }
@@ -95,7 +98,7 @@ release(TtEngine *self, TtResource *resource)
         return;
     }
     lane = &self->lanes[resource->first];
-    resource->first = lane->next;
+    resource->first = self->work[resource->first].next;
     if (resource->first == TT_NONE)
         resource->last = TT_NONE;
     lane->state = lane->state == TT_LANE_WORKER ? TT_LANE_CORE : TT_LANE_GRANTED;
@@ -120,15 +123,18 @@ release_all(TtEngine *self, TtLane *lane)
         release(self, &self->ranks[lane->rank].workers);
 }
 
-/* --- steps ------------------------------------------------------------------------------------- */
+/* --- steps -------------------------------------------------------------------------------------
+ */
 
 static void
 enter_round(TtEngine *self, TtLane *lane)
 {
     lane->step = 0;
     if (self->uniform && lane->round < self->plan->n_rounds)
-        lane->piece_bytes = tt_plan_range(self->plan, tt_plan_channel(self->plan, lane->lane),
-                                          lane->round, 0).count * self->element_bytes;
+        lane->piece_bytes =
+            tt_plan_range(self->plan, tt_plan_channel(self->plan, lane->lane), lane->round, 0)
+                .count *
+            self->element_bytes;
 }
 
 static guint64
@@ -141,8 +147,10 @@ step_bytes(const TtEngine *self, const TtLane *lane, const TtStep *step)
     if (G_LIKELY(self->uniform)) /* no need to know which chunks they are */
         return lane->piece_bytes * step->n_chunks;
     channel = tt_plan_channel(plan, lane->lane);
-    chunk = plan->algo->chunk ? plan->algo->chunk(plan, lane->rank, channel, step->chunk) : step->chunk;
-    return tt_plan_span_count(plan, channel, lane->round, chunk, step->n_chunks) * self->element_bytes;
+    chunk =
+        plan->algo->chunk ? plan->algo->chunk(plan, lane->rank, channel, step->chunk) : step->chunk;
+    return tt_plan_span_count(plan, channel, lane->round, chunk, step->n_chunks) *
+           self->element_bytes;
 }
 
 /* The next step of this iteration, or FALSE. */
@@ -161,31 +169,31 @@ fetch_step(TtEngine *self, TtLane *lane)
     step = plan->algo->step(plan, lane->program, lane->lane % plan->lanes_per_channel, lane->step);
     lane->op = step.op;
     lane->bytes = step.op == TT_OP_NOP ? 0 : step_bytes(self, lane, &step);
-    lane->recv = lane->send = lane->dep_lane = TT_NONE;
+    lane->recv = lane->send = TT_NONE;
+    lane->dep_lane = TT_NO_LANE;
     if (step.dep_lane != TT_NO_LANE) {
-        lane->dep_lane = index_of(self, lane) - lane->lane % plan->lanes_per_channel + step.dep_lane;
+        lane->dep_lane = lane->lane - lane->lane % plan->lanes_per_channel + step.dep_lane;
         lane->dep_step = step.dep_step;
     }
     if (lane->bytes > 0) {
         if (tt_op_receives(step.op))
-            lane->recv = tt_engine_connection(self, lane, step.recv_role, TRUE);
+            lane->recv = tt_engine_connection(self, index_of(self, lane), step.recv_role, TRUE);
         if (tt_op_sends(step.op))
-            lane->send = tt_engine_connection(self, lane, step.send_role, FALSE);
+            lane->send = tt_engine_connection(self, index_of(self, lane), step.send_role, FALSE);
     }
     if (self->watch)
-        self->watch[index_of(self, lane)] =
-            (TtWatch){ .begin_ps = now_ps(self), .waiting_since_ps = -1, .longest_for = TT_NO_RANK };
+        self->watch[index_of(self, lane)] = (TtWatch){ .begin_ps = now_ps(self),
+                                                       .waiting_since_ps = -1,
+                                                       .longest_for = TT_NO_RANK };
     return TRUE;
 }
 
 static gboolean
-dependency_done(const TtEngine *self, const TtLane *lane)
+dependency_done(const TtLane *lane)
 {
     const TtLane *other;
 
-    if (lane->dep_lane == TT_NONE)
-        return TRUE;
-    other = &self->lanes[lane->dep_lane];
+    other = lane - lane->lane + lane->dep_lane;
     return other->round > lane->round ||
            (other->round == lane->round && other->step > lane->dep_step);
 }
@@ -214,7 +222,8 @@ next_step(TtEngine *self, TtLane *lane)
         wake_dependants(self, lane);
 }
 
-/* --- messages ---------------------------------------------------------------------------------- */
+/* --- messages ----------------------------------------------------------------------------------
+ */
 
 static void
 post(TtEngine *self, guint32 connection, guint64 bytes)
@@ -223,8 +232,8 @@ post(TtEngine *self, guint32 connection, guint64 bytes)
     guint32 node = self->free_posted;
 
     self->n_messages++;
-    if (!c->in_flight) {
-        c->in_flight = 1;
+    if (c->first == TT_IDLE) {
+        c->first = TT_NONE;
         tt_flows_start(self->flows, connection, bytes);
         return;
     }
@@ -238,7 +247,7 @@ post(TtEngine *self, guint32 connection, guint64 bytes)
         node = self->n_posted++;
     }
     self->posted[node] = (TtPosted){ bytes, TT_NONE };
-    if (c->last == TT_NONE)
+    if (c->first == TT_NONE)
         c->first = node;
     else
         self->posted[c->last].next = node;
@@ -262,16 +271,26 @@ slot_freed(TtEngine *self, guint32 connection)
     TtConnection *c = &self->connections[connection];
     TtLane *writer = &self->lanes[c->writer];
 
-    c->free_slots++;
+    if (c->free_slots++ > 0) /* nobody waits where a slot was free before */
+        return;
     if (writer->state == TT_LANE_SLOT && writer->send == connection)
         make_ready(self, writer);
+}
+
+static void
+note_busy(TtEngine *self, TtLane *lane)
+{
+    TtLaneWork *work = &self->work[index_of(self, lane)];
+
+    work->busy_ps += now_ps(self) - work->busy_since_ps;
 }
 
 /* The step is done: its slot, worker and core are free, whoever depends on it may go. */
 static void
 end_step(TtEngine *self, TtLane *lane)
 {
-    lane->busy_ps += now_ps(self) - lane->busy_since_ps;
+    if (self->is_timed)
+        note_busy(self, lane);
     if (lane->recv != TT_NONE) {
         self->connections[lane->recv].n_arrived--;
         if (self->credit_ps > 0)
@@ -289,31 +308,31 @@ static void
 injected(TtEngine *self, guint32 connection)
 {
     TtConnection *c = &self->connections[connection];
-    TtLane *writer = &self->lanes[c->writer];
+    guint32 node = c->first;
 
-    c->in_flight = 0;
     if (c->latency_ps > 0)
         schedule(self, c->latency_ps, TT_EVENT_ARRIVES, connection);
     else
         arrived(self, connection);
-    if (c->first != TT_NONE) {
-        guint32 node = c->first;
-
+    if (node == TT_NONE) {
+        c->first = TT_IDLE;
+    } else {
         c->first = self->posted[node].next;
-        if (c->first == TT_NONE)
-            c->last = TT_NONE;
-        c->in_flight = 1;
         tt_flows_start(self->flows, connection, self->posted[node].bytes);
         self->posted[node].next = self->free_posted;
         self->free_posted = node;
     }
-    if (writer->state == TT_LANE_PUSH && writer->send == connection) {
+    if (self->profile->lane_pushes) {
+        TtLane *writer = &self->lanes[c->writer];
+
+        g_assert(writer->state == TT_LANE_PUSH && writer->send == connection);
         end_step(self, writer);
         make_ready(self, writer);
     }
 }
 
-/* --- iterations -------------------------------------------------------------------------------- */
+/* --- iterations --------------------------------------------------------------------------------
+ */
 
 static void
 release_lanes(TtEngine *self, guint rank)
@@ -326,7 +345,8 @@ release_lanes(TtEngine *self, guint rank)
     }
 }
 
-/* A rank enters the collective: what that costs is worked off by its first lane, before any step. */
+/* A rank enters the collective: what that costs is worked off by its first lane, before any step.
+ */
 static void
 begin_iteration(TtEngine *self, guint rank)
 {
@@ -367,7 +387,8 @@ finish_lane(TtEngine *self, TtLane *lane)
         self->end_ps = now_ps(self);
 }
 
-/* --- work -------------------------------------------------------------------------------------- */
+/* --- work --------------------------------------------------------------------------------------
+ */
 
 /* TRUE if the lane can go on at once. */
 static gboolean
@@ -375,7 +396,7 @@ finish_work(TtEngine *self, TtLane *lane)
 {
     if (lane->opening) {
         lane->opening = FALSE;
-        lane->busy_ps += now_ps(self) - lane->busy_since_ps;
+        note_busy(self, lane);
         release_all(self, lane);
         release_lanes(self, lane->rank);
         return FALSE; /* is on the ready list with its siblings */
@@ -400,7 +421,8 @@ work_ps(TtEngine *self, const TtLane *lane)
         return self->start_ps;
     if (self->is_free)
         return 0;
-    return tt_seconds_to_ps(cost->fixed_s[lane->op] + (double)lane->bytes * cost->per_byte_s[lane->op]);
+    return tt_seconds_to_ps(cost->fixed_s[lane->op] +
+                            (double)lane->bytes * cost->per_byte_s[lane->op]);
 }
 
 static gboolean
@@ -420,7 +442,8 @@ begin_work(TtEngine *self, TtLane *lane)
         self->watch[index_of(self, lane)].work_ps = now_ps(self);
     }
     lane->state = TT_LANE_WORK;
-    lane->busy_since_ps = now_ps(self);
+    if (self->is_timed)
+        self->work[index_of(self, lane)].busy_since_ps = now_ps(self);
     if (takes_ps == 0)
         return finish_work(self, lane);
     schedule(self, takes_ps, TT_EVENT_WORK_DONE, index_of(self, lane));
@@ -434,7 +457,7 @@ pass_dependency(TtEngine *self, TtLane *lane)
 {
     guint channel = tt_plan_channel(self->plan, lane->lane);
     guint32 *waiters = &self->waiters[lane->rank * self->plan->spec.n_channels + channel];
-    gboolean done = dependency_done(self, lane);
+    gboolean done = dependency_done(lane);
 
     if (done && lane->parked) {
         lane->parked = FALSE;
@@ -459,7 +482,7 @@ advance(TtEngine *self, TtLane *lane)
             }
             G_GNUC_FALLTHROUGH;
         case TT_LANE_DEPENDENCY:
-            if (lane->dep_lane != TT_NONE) {
+            if (lane->dep_lane != TT_NO_LANE) {
                 if (!pass_dependency(self, lane)) {
                     begin_wait(self, lane, TT_LANE_DEPENDENCY);
                     return;
@@ -516,7 +539,8 @@ advance(TtEngine *self, TtLane *lane)
     }
 }
 
-/* --- the loop ---------------------------------------------------------------------------------- */
+/* --- the loop ----------------------------------------------------------------------------------
+ */
 
 static void
 handle(TtEngine *self, const TtSimEvent *event)
@@ -573,7 +597,8 @@ tt_engine_run(TtEngine *self, GError **error)
             break;
         if (event.time_ps == TT_TIME_MAX) {
             g_set_error(error, TT_SIM_ERROR, TT_SIM_ERROR_USAGE,
-                        "%s takes longer than the simulator can count (106 days)", self->plan->name);
+                        "%s takes longer than the simulator can count (106 days)",
+                        self->plan->name);
             return FALSE;
         }
         self->n_events++;
@@ -582,8 +607,8 @@ tt_engine_run(TtEngine *self, GError **error)
     if (self->ranks_left > 0) {
         g_autofree char *who = tt_record_deadlock(self);
 
-        g_set_error(error, TT_SIM_ERROR, TT_SIM_ERROR_DEADLOCK, "%s: deadlock: %s", self->plan->name,
-                    who);
+        g_set_error(error, TT_SIM_ERROR, TT_SIM_ERROR_DEADLOCK, "%s: deadlock: %s",
+                    self->plan->name, who);
         return FALSE;
     }
     return TRUE;

@@ -1,4 +1,5 @@
-/* engine.h - lanes walking through their steps: the state of a run. Private to sim/engine*.c, record.c.
+/* engine.h - lanes walking through their steps: the state of a run. Private to sim/engine*.c,
+ * record.c.
  *
  * A lane goes through these states for every step; on the left what moves it on:
  *
@@ -12,8 +13,9 @@
  *     message injected   |  PUSH     (if lanes push)      |
  *                        +--------------------------------+
  *
- * A lane that cannot move on leaves no event behind: whoever changes what it waits for puts it on the
- * ready list. Flat arrays throughout; lane index = rank * n_lanes + lane; connection index = flow index.
+ * A lane that cannot move on leaves no event behind: whoever changes what it waits for puts it on
+ * the ready list. Flat arrays throughout; lane index = rank * n_lanes + lane; connection index =
+ * flow index.
  */
 #pragma once
 #include "algos/algo.h"
@@ -42,23 +44,27 @@ typedef enum {
 
 typedef struct {
     guint8 state, op;
-    guint8 queued;  /* is on the ready list */
-    guint8 parked;  /* counted in its channel's waiters */
-    guint8 opening; /* works for the start of its rank, not for a step */
+    guint8 queued : 1;  /* is on the ready list */
+    guint8 parked : 1;  /* counted in its channel's waiters */
+    guint8 opening : 1; /* works for the start of its rank, not for a step */
     guint16 lane;
+    guint16 dep_lane; /* TT_NO_LANE if none */
     guint32 rank;
     guint32 program, n_steps;
     guint32 step;
     guint32 recv, send; /* connections of this step, TT_NONE if none */
-    guint32 dep_lane;   /* lane index, TT_NONE if none */
     guint32 dep_step;
-    guint32 next;       /* behind it in the queue of a worker or core */
     guint64 round;
     guint64 bytes;
     guint64 piece_bytes; /* of one chunk in this round, where all chunks are equal */
-    TtTime busy_ps;      /* worked or pushed so far */
+} TtLane;                /* 64 bytes: one cache line */
+
+/* Only touched where steps cost something. */
+typedef struct {
+    TtTime busy_ps; /* worked or pushed so far */
     TtTime busy_since_ps;
-} TtLane;
+    guint32 next; /* behind it in the queue of a worker or core */
+} TtLaneWork;
 
 /* A posted message that waits for those before it on its connection. */
 typedef struct {
@@ -66,15 +72,16 @@ typedef struct {
     guint32 next;
 } TtPosted;
 
+#define TT_IDLE (G_MAXUINT32 - 1)
+
 typedef struct {
     guint32 writer, reader; /* lane indices */
     guint32 free_slots;
-    guint32 n_arrived; /* messages the reader may take */
-    guint32 first, last; /* TtPosted that wait, TT_NONE */
-    guint32 in_flight;   /* 1 while a message is being injected */
-    guint32 unused;
+    guint32 n_arrived;   /* messages the reader may take */
+    guint32 first, last; /* TtPosted that wait for the message being injected; first: TT_NONE if
+                            none wait, TT_IDLE if none is being injected either */
     TtTime latency_ps;
-} TtConnection;
+} TtConnection; /* 32 bytes: two to a cache line */
 
 /* Workers of a rank, or a core: free units and the lanes that wait for one, in order. */
 typedef struct {
@@ -83,9 +90,9 @@ typedef struct {
 } TtResource;
 
 typedef struct {
-    guint32 n_left;    /* lanes that have not finished this iteration */
+    guint32 n_left; /* lanes that have not finished this iteration */
     guint32 iteration;
-    guint32 cost;      /* which row of step costs */
+    guint32 cost; /* which row of step costs */
     TtResource workers;
 } TtRank;
 
@@ -110,13 +117,15 @@ typedef struct TtEngine {
     TtEventQueue queue;
     TtFlows *flows;
     TtLane *lanes;
+    TtLaneWork *work;
     TtRank *ranks;
     guint32 total_lanes;
     guint32 *waiters; /* [rank * n_channels + channel] lanes that wait for a dependency */
 
     TtConnection *connections;
     guint32 n_connections, connections_room;
-    guint32 *by_role;  /* [(lane index * n_roles + role) * 2 + receiving] connection + 1, 0: not asked */
+    guint32
+        *by_role; /* [(lane index * n_roles + role) * 2 + receiving] connection + 1, 0: not asked */
     guint32 *by_peers; /* open hash of (lane index, destination) -> connection + 1 */
     guint32 by_peers_room;
     TtPosted *posted;
@@ -128,6 +137,7 @@ typedef struct TtEngine {
     guint32 n_costs;
     TtTime credit_ps, latency_ps, start_ps, switch_ps;
     gboolean is_free;  /* no step costs anything */
+    gboolean is_timed; /* lanes can be busy: steps cost, or pushing does */
     gboolean uniform;  /* all chunks have the same number of elements */
     guint element_bytes;
 
@@ -139,9 +149,9 @@ typedef struct TtEngine {
     TtTime first_end_ps, end_ps;
     guint64 n_messages, n_events;
 
-    TtWatch *watch;  /* [lane] NULL unless recording */
-    GArray *events;  /* TtEvent of the last iteration */
-    GArray *rates;   /* TtRateChange */
+    TtWatch *watch;        /* [lane] NULL unless recording */
+    GArray *events;        /* TtEvent of the last iteration */
+    GArray *rates;         /* TtRateChange */
     TtTime record_from_ps; /* when the first rank began the last iteration */
 } TtEngine;
 
@@ -149,13 +159,25 @@ typedef struct TtEngine {
 gboolean tt_engine_init(TtEngine *self, const TtPlan *plan, const TtNetwork *net,
                         const TtSimOptions *options, GError **error);
 void tt_engine_clear(TtEngine *self);
-guint32 tt_engine_connection(TtEngine *self, const TtLane *lane, guint role, gboolean receiving);
+guint32 tt_engine_connect(TtEngine *self, const TtLane *lane, guint role, gboolean receiving);
+
+/* The connection behind a role of a lane; made when first used, from either side. TT_NONE if the
+ * plan names nobody there. */
+static inline guint32
+tt_engine_connection(TtEngine *self, guint32 lane_index, guint role, gboolean receiving)
+{
+    guint32 known =
+        self->by_role[((gsize)lane_index * self->n_roles + role) * 2 + (receiving ? 1 : 0)];
+
+    return G_LIKELY(known) ? known - 1
+                           : tt_engine_connect(self, &self->lanes[lane_index], role, receiving);
+}
 
 /* engine.c: runs to the end; FALSE with TT_SIM_ERROR_DEADLOCK if it cannot. */
 gboolean tt_engine_run(TtEngine *self, GError **error);
 
 /* record.c */
 void tt_record_step(TtEngine *self, guint32 lane_index);
-TtTimeline *tt_record_timeline(TtEngine *self);      /* takes the events */
+TtTimeline *tt_record_timeline(TtEngine *self); /* takes the events */
 char *tt_record_bottleneck(const TtEngine *self);
-char *tt_record_deadlock(const TtEngine *self);      /* who waits for whom */
+char *tt_record_deadlock(const TtEngine *self); /* who waits for whom */

@@ -2,11 +2,14 @@
 #include "sim/engine.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 G_STATIC_ASSERT(TT_PROFILE_OPS == TT_N_OPS);
+G_STATIC_ASSERT(sizeof(TtLane) == 64);
 
-/* --- connections ------------------------------------------------------------------------------- */
+/* --- connections -------------------------------------------------------------------------------
+ */
 
 static guint32 *
 hash_place(TtEngine *self, guint32 writer, guint32 dst)
@@ -38,10 +41,8 @@ grow_connections(TtEngine *self)
                     self->connections[c].reader / self->n_lanes) = c + 1;
 }
 
-/* The connection behind a role of a lane; made when first used, from either side. TT_NONE if the plan
- * names nobody there. */
 guint32
-tt_engine_connection(TtEngine *self, const TtLane *lane, guint role, gboolean receiving)
+tt_engine_connect(TtEngine *self, const TtLane *lane, guint role, gboolean receiving)
 {
     guint32 index = lane->rank * self->n_lanes + lane->lane;
     guint32 *known =
@@ -49,8 +50,6 @@ tt_engine_connection(TtEngine *self, const TtLane *lane, guint role, gboolean re
     guint32 *place, writer, reader;
     guint peer;
 
-    if (G_LIKELY(*known))
-        return *known - 1;
     peer = tt_plan_peer(self->plan, lane->rank, lane->lane, role);
     if (peer >= self->n_ranks)
         return TT_NONE;
@@ -67,16 +66,18 @@ tt_engine_connection(TtEngine *self, const TtLane *lane, guint role, gboolean re
             (TtConnection){ .writer = writer,
                             .reader = reader,
                             .free_slots = self->plan->spec.n_slots,
-                            .first = TT_NONE,
+                            .first = TT_IDLE,
                             .last = TT_NONE,
-                            .latency_ps = tt_flows_latency_ps(self->flows, flow) + self->latency_ps };
+                            .latency_ps =
+                                tt_flows_latency_ps(self->flows, flow) + self->latency_ps };
         *place = ++self->n_connections;
     }
     *known = *place;
     return *known - 1;
 }
 
-/* --- costs ------------------------------------------------------------------------------------- */
+/* --- costs -------------------------------------------------------------------------------------
+ */
 
 static double
 footprint_bytes(const TtPlan *plan, guint rank, gboolean in_place)
@@ -143,7 +144,8 @@ init_cores(TtEngine *self)
         self->cores[c] = idle_resource;
 }
 
-/* --- lanes ------------------------------------------------------------------------------------- */
+/* --- lanes -------------------------------------------------------------------------------------
+ */
 
 static void
 init_lanes(TtEngine *self)
@@ -165,18 +167,30 @@ init_lanes(TtEngine *self)
     }
 }
 
+/* Whole cache lines. */
+static TtLane *
+new_lanes(gsize n)
+{
+    TtLane *lanes = aligned_alloc(sizeof *lanes, n * sizeof *lanes);
+
+    if (lanes)
+        memset(lanes, 0, n * sizeof *lanes);
+    return lanes;
+}
+
 static gboolean
 allocate(TtEngine *self, GError **error)
 {
     gsize n = self->total_lanes;
     double roles = 2.0 * (double)n * self->n_roles;
 
-    self->lanes = g_try_new0(TtLane, n);
+    self->lanes = new_lanes(n);
+    self->work = g_try_new0(TtLaneWork, n);
     self->ready = g_try_new(guint32, n);
     self->ranks = g_try_new0(TtRank, self->n_ranks);
     self->waiters = g_try_new0(guint32, (gsize)self->n_ranks * self->plan->spec.n_channels);
     self->by_role = roles < 1e12 ? g_try_new0(guint32, MAX(1, (gsize)roles)) : NULL;
-    if (self->lanes && self->ready && self->ranks && self->waiters && self->by_role)
+    if (self->lanes && self->work && self->ready && self->ranks && self->waiters && self->by_role)
         return TRUE;
     g_set_error(error, TT_SIM_ERROR, TT_SIM_ERROR_USAGE,
                 "%s on %u ranks: no memory for %" G_GSIZE_FORMAT
@@ -187,8 +201,8 @@ allocate(TtEngine *self, GError **error)
 }
 
 gboolean
-tt_engine_init(TtEngine *self, const TtPlan *plan, const TtNetwork *net, const TtSimOptions *options,
-               GError **error)
+tt_engine_init(TtEngine *self, const TtPlan *plan, const TtNetwork *net,
+               const TtSimOptions *options, GError **error)
 {
     memset(self, 0, sizeof *self);
     self->plan = plan;
@@ -223,6 +237,8 @@ tt_engine_init(TtEngine *self, const TtPlan *plan, const TtNetwork *net, const T
     init_lanes(self);
     init_costs(self, options->in_place);
     init_cores(self);
+    self->is_timed =
+        !self->is_free || self->start_ps > 0 || self->profile->lane_pushes || self->n_cores > 0;
     return TRUE;
 }
 
@@ -231,7 +247,8 @@ tt_engine_clear(TtEngine *self)
 {
     tt_event_queue_clear(&self->queue);
     tt_flows_free(self->flows);
-    g_free(self->lanes);
+    free(self->lanes);
+    g_free(self->work);
     g_free(self->ready);
     g_free(self->ranks);
     g_free(self->waiters);

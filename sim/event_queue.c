@@ -43,8 +43,8 @@ tt_event_queue_push(TtEventQueue *self, TtTime time_ps, guint32 kind, guint32 in
     place(self, (TtSimEvent){ time_ps, kind, index });
 }
 
-/* Bucket 0 is used up: move now to the earliest event and spread its bucket over the lower ones, which
- * are all empty. Front to back, so equal times stay in order. */
+/* Bucket 0 is used up: move now to the earliest event and spread its bucket over the lower ones,
+ * which are all empty. Front to back, so equal times stay in order. */
 static gboolean
 advance(TtEventQueue *self)
 {

@@ -1,9 +1,11 @@
-/* event_queue.h - what happens next: events in order of time, those of one instant first in, first out.
+/* event_queue.h - what happens next: events in order of time, those of one instant first in, first
+ * out.
  *
- * A radix heap (Ahuja, Mehlhorn, Orlin & Tarjan, J. ACM 37(2), 1990): since nothing is ever scheduled in
- * the past, events need sorting only by the highest bit in which their time differs from now. Buckets
- * are arrays read front to back, so equal times keep the order in which they were pushed without a
- * sequence number, and the many events of one instant of a symmetric collective cost O(1) each.
+ * A radix heap (Ahuja, Mehlhorn, Orlin & Tarjan, J. ACM 37(2), 1990): since nothing is ever
+ * scheduled in the past, events need sorting only by the highest bit in which their time differs
+ * from now. Buckets are arrays read front to back, so equal times keep the order in which they were
+ * pushed without a sequence number, and the many events of one instant of a symmetric collective
+ * cost O(1) each.
  *
  * Knows nothing of lanes, flows or links: `kind` and `index` are the caller's.
  */

@@ -49,7 +49,8 @@ tt_flows_free(TtFlows *self)
     g_free(self);
 }
 
-/* --- connections and links --------------------------------------------------------------------- */
+/* --- connections and links ---------------------------------------------------------------------
+ */
 
 static guint32
 find_link(TtFlows *self, TtLink id, double capacity)
@@ -136,7 +137,8 @@ tt_flows_log(TtFlows *self, guint32 flow, double rate)
         g_array_append_val(self->log, change);
 }
 
-/* --- starts and ends --------------------------------------------------------------------------- */
+/* --- starts and ends ---------------------------------------------------------------------------
+ */
 
 static void
 widen(Link *link)
@@ -230,15 +232,16 @@ tt_flows_take_shared(TtFlows *self)
 
     if (self->announced_ps == self->queue->now_ps)
         self->announced_ps = -1;
-    if (self->heap_n == 0 || self->flows[self->heap[0]].end_ps > self->queue->now_ps)
+    if (self->heap_n == 0 || self->heap[0].end_ps > self->queue->now_ps)
         return TT_NO_FLOW;
-    flow = self->heap[0];
+    flow = self->heap[0].flow;
     tt_flows_heap_pop(self);
     leave_links(self, flow);
     return flow;
 }
 
-/* --- settling an instant ----------------------------------------------------------------------- */
+/* --- settling an instant -----------------------------------------------------------------------
+ */
 
 static gboolean
 is_alone(const TtFlows *self, const Flow *f)
@@ -263,8 +266,8 @@ begin_alone(TtFlows *self, guint32 flow)
     tt_flows_log(self, flow, f->rate);
 }
 
-/* Queues an event for the earliest end of a sharing flow, unless one is queued. A former one that has
- * become wrong finds nothing to end and does no harm. */
+/* Queues an event for the earliest end of a sharing flow, unless one is queued. A former one that
+ * has become wrong finds nothing to end and does no harm. */
 static void
 announce(TtFlows *self)
 {
@@ -272,7 +275,7 @@ announce(TtFlows *self)
 
     if (self->heap_n == 0)
         return;
-    end_ps = self->flows[self->heap[0]].end_ps;
+    end_ps = self->heap[0].end_ps;
     if (end_ps == self->announced_ps)
         return;
     self->announced_ps = end_ps;

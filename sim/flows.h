@@ -1,14 +1,14 @@
 /* flows.h - messages flowing over links: who shares with whom, at which rate, until when.
  *
- * A flow is one message of one connection between start() and end(); a connection has at most one. All
- * starts and ends of one instant are settled together:
+ * A flow is one message of one connection between start() and end(); a connection has at most one.
+ * All starts and ends of one instant are settled together:
  *
  *     alone on all its links   -> its end follows at once from the narrowest link; no solver
- *     otherwise                -> the flows connected through shared links to a change, and only those,
- *                                 get new max-min fair rates (maxmin.h)
+ *     otherwise                -> the flows connected through shared links to a change, and only
+ * those, get new max-min fair rates (maxmin.h)
  *
- * Ends of flows alone are events of their own; ends of sharing flows, whose times move with every change
- * around them, are kept in an indexed heap here and announced one by one.
+ * Ends of flows alone are events of their own; ends of sharing flows, whose times move with every
+ * change around them, are kept in an indexed heap here and announced one by one.
  *
  * Links of infinite capacity never limit and are left out. Knows no lanes and no plans.
  */
@@ -48,7 +48,8 @@ void tt_flows_settle(TtFlows *self);
 /* On TT_FLOW_ENDS: TRUE if the event still holds; the flow is then off its links. */
 gboolean tt_flows_take(TtFlows *self, const TtSimEvent *event);
 
-/* On TT_FLOWS_SHARED_END: the next sharing flow that ends now, off its links; TT_NO_FLOW if no more. */
+/* On TT_FLOWS_SHARED_END: the next sharing flow that ends now, off its links; TT_NO_FLOW if no
+ * more. */
 guint32 tt_flows_take_shared(TtFlows *self);
 
 /* Adds what every flow carried to the links of its route: @bytes [n_links]. For reports. */

@@ -1,7 +1,7 @@
 /* flows_private.h - what flows.c, flows_heap.c and flows_share.c share.
  *
- * Fields are split by how often they are touched: the fast path of a flow that is alone reads Flow, Hop
- * and Link; the *Share structs only matter once links are shared.
+ * Fields are split by how often they are touched: the fast path of a flow that is alone reads Flow,
+ * Hop and Link; the *Share structs only matter once links are shared.
  */
 #pragma once
 #include "sim/flows.h"
@@ -59,6 +59,11 @@ typedef struct {
     TtLink id;
 } LinkShare;
 
+typedef struct {
+    TtTime end_ps; /* a copy, so that the heap is in order while ends change */
+    guint32 flow;
+} HeapEntry;
+
 struct TtFlows {
     const TtNetwork *net;
     TtEventQueue *queue;
@@ -71,7 +76,8 @@ struct TtFlows {
     LinkShare *link_shares;
     guint32 n_flows, flows_room, flow_shares_room, n_hops, hops_room;
     guint32 n_links, links_room, link_shares_room;
-    guint32 *link_of; /* [net->n_links] index into links + 1; 0: not used yet. Pages come as touched. */
+    guint32
+        *link_of; /* [net->n_links] index into links + 1; 0: not used yet. Pages come as touched. */
 
     guint32 *started, *dirty; /* since the last settlement */
     guint32 n_started, started_room, n_dirty, dirty_room;
@@ -88,7 +94,7 @@ struct TtFlows {
     guint32 n_checks, checks_room;
 
     /* flows_heap.c: sharing flows, earliest end on top, ties by index. */
-    guint32 *heap;
+    HeapEntry *heap;
     guint32 heap_n, heap_room;
     TtTime announced_ps; /* an event for the top of the heap is queued for this time; -1: none */
 };

@@ -1,8 +1,8 @@
 /* New rates after a change, for as few flows as possible.
  *
- * Rates are max-min fair if and only if every flow has a limit: a full link on which nobody is faster
- * (Bertsekas & Gallager). That can be checked link by link, so a change need not be carried further than
- * it reaches:
+ * Rates are max-min fair if and only if every flow has a limit: a full link on which nobody is
+ * faster (Bertsekas & Gallager). That can be checked link by link, so a change need not be carried
+ * further than it reaches:
  *
  *     region = the flows on links that gained or lost a flow
  *     repeat
@@ -11,16 +11,17 @@
  *             everybody limited there must still be on a full link with nobody faster
  *         where that fails, take the link's other flows into the region
  *
- * When no check fails, every flow has a limit, so the rates are those of the whole network. In the worst
- * case the region grows to all flows connected through shared links.
+ * When no check fails, every flow has a limit, so the rates are those of the whole network. In the
+ * worst case the region grows to all flows connected through shared links.
  */
 #include "sim/flows_private.h"
 
 #include <math.h>
 #include <string.h>
 
-#define SAME_RATE 1e-12 /* a new rate this close to the old one is the old one: its end need not move */
-#define FULL      1e-9  /* a link is full, and a flow as fast as another, within this */
+#define SAME_RATE                                                                                  \
+    1e-12 /* a new rate this close to the old one is the old one: its end need not move */
+#define FULL       1e-9 /* a link is full, and a flow as fast as another, within this */
 #define MAX_ROUNDS 6    /* then the rest of the connected flows comes in at once */
 
 static void
@@ -110,7 +111,8 @@ solve(TtFlows *self)
 
         self->capacity[l] = MAX(0, share->capacity - outside);
     }
-    tt_maxmin_share(self->maxmin, self->n_link_member, self->capacity, &routes, self->rate, self->limit);
+    tt_maxmin_share(self->maxmin, self->n_link_member, self->capacity, &routes, self->rate,
+                    self->limit);
 }
 
 static inline gboolean
@@ -152,8 +154,8 @@ list_checks(TtFlows *self)
     }
 }
 
-/* Is everybody whom this link limits still rightly limited by it? Of the members, the first @n_solved
- * have new rates; those that came in since have not. */
+/* Is everybody whom this link limits still rightly limited by it? Of the members, the first
+ * @n_solved have new rates; those that came in since have not. */
 static gboolean
 limits_rightly(TtFlows *self, guint32 link, guint32 n_solved)
 {
@@ -199,7 +201,8 @@ grow(TtFlows *self, guint round)
     return TRUE;
 }
 
-/* --- taking the new rates over ----------------------------------------------------------------- */
+/* --- taking the new rates over -----------------------------------------------------------------
+ */
 
 /* Saturates: an end beyond the end of time is the end of time. */
 static TtTime

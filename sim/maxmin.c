@@ -15,12 +15,12 @@ typedef struct {
 
 struct TtMaxmin {
     guint32 links_room, flows_room, crossings_room;
-    double *left;        /* [link] capacity not taken by frozen flows */
-    guint32 *n_rising;   /* [link] flows not frozen */
-    guint32 *first;      /* [link + 1] into crossing */
-    guint32 *crossing;   /* flows by link */
-    Filling *heap;       /* [link] binary, smallest level on top */
-    guint8 *frozen;      /* [flow] */
+    double *left;      /* [link] capacity not taken by frozen flows */
+    guint32 *n_rising; /* [link] flows not frozen */
+    guint32 *first;    /* [link + 1] into crossing */
+    guint32 *crossing; /* flows by link */
+    Filling *heap;     /* [link] binary, smallest level on top */
+    guint8 *frozen;    /* [flow] */
     guint32 heap_n;
 };
 

@@ -27,7 +27,8 @@ tt_network_bytes_per_s(const TtNetwork *net, guint src, guint dst)
     return least;
 }
 
-/* --- without memory links ---------------------------------------------------------------------- */
+/* --- without memory links ----------------------------------------------------------------------
+ */
 
 static TtLinkInfo
 bare_link(gconstpointer context, TtLink link)

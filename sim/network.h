@@ -1,8 +1,8 @@
-/* network.h - what the simulator needs to know of a machine: links, routes, and what a set of ranks can
- * inject at most.
+/* network.h - what the simulator needs to know of a machine: links, routes, and what a set of ranks
+ * can inject at most.
  *
- * A thin view, so that the engine can be tested on wires drawn by hand; network_topology.c makes one of
- * a TtTopology. Callbacks are pure and get @context first.
+ * A thin view, so that the engine can be tested on wires drawn by hand; network_topology.c makes
+ * one of a TtTopology. Callbacks are pure and get @context first.
  */
 #pragma once
 #include "sim/sim.h"
@@ -31,8 +31,8 @@ TtNetwork tt_network_of_topology(const TtTopology *topo);
 TtTime tt_network_latency_ps(const TtNetwork *net, guint src, guint dst);
 double tt_network_bytes_per_s(const TtNetwork *net, guint src, guint dst);
 
-/* @inner with its links of kind "memory" free, for profiles that already hold what they cost. What a rank
- * can inject is then unknown. Borrows @inner. */
+/* @inner with its links of kind "memory" free, for profiles that already hold what they cost. What
+ * a rank can inject is then unknown. Borrows @inner. */
 TtNetwork tt_network_without_memory(const TtNetwork *inner);
 
 /* sim.h's functions on any network. */

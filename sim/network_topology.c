@@ -62,8 +62,8 @@ tt_network_of_topology(const TtTopology *topo)
 }
 
 gboolean
-tt_sim_run(const TtPlan *plan, const TtTopology *topo, const TtSimOptions *options, TtSimResult *result,
-           GError **error)
+tt_sim_run(const TtPlan *plan, const TtTopology *topo, const TtSimOptions *options,
+           TtSimResult *result, GError **error)
 {
     TtNetwork net = tt_network_of_topology(topo);
 

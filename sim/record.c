@@ -3,11 +3,12 @@
 
 #include <math.h>
 
-#define MAX_COUNTERS      32   /* link tracks in a timeline: the busiest */
-#define MAX_DEADLOCK_HOPS 8    /* links of the chain of waiting that an error spells out */
-#define BUSY_ENOUGH       0.5  /* a resource busier than this is what limits */
+#define MAX_COUNTERS      32  /* link tracks in a timeline: the busiest */
+#define MAX_DEADLOCK_HOPS 8   /* links of the chain of waiting that an error spells out */
+#define BUSY_ENOUGH       0.5 /* a resource busier than this is what limits */
 
-/* --- steps ------------------------------------------------------------------------------------- */
+/* --- steps -------------------------------------------------------------------------------------
+ */
 
 void
 tt_record_step(TtEngine *self, guint32 lane_index)
@@ -36,7 +37,8 @@ tt_record_step(TtEngine *self, guint32 lane_index)
     g_array_append_val(self->events, event);
 }
 
-/* --- links ------------------------------------------------------------------------------------- */
+/* --- links -------------------------------------------------------------------------------------
+ */
 
 typedef struct {
     TtLink link;
@@ -80,7 +82,7 @@ work_share(const TtEngine *self)
     double busy_s = 0, all_s = tt_ps_to_seconds(self->end_ps) * self->total_lanes;
 
     for (guint32 i = 0; i < self->total_lanes; i++)
-        busy_s += tt_ps_to_seconds(self->lanes[i].busy_ps);
+        busy_s += tt_ps_to_seconds(self->work[i].busy_ps);
     return all_s > 0 ? busy_s / all_s : 0;
 }
 
@@ -105,7 +107,8 @@ tt_record_bottleneck(const TtEngine *self)
     return g_strdup_printf("latency: lanes waited %.0f %% of the time", 100 * (1 - work));
 }
 
-/* --- link counters ----------------------------------------------------------------------------- */
+/* --- link counters -----------------------------------------------------------------------------
+ */
 
 /* The load of one link over time, as a counter of the timeline. */
 typedef struct {
@@ -140,7 +143,8 @@ new_tracks(const TtEngine *self, TtTimeline *timeline, guint32 *track_of)
         TtLink link = g_array_index(links, Busy, i).link;
         g_autofree char *name = self->net->link_name(self->net->context, link);
         Track track = { .counter = tt_timeline_add_counter(timeline, name),
-                        .capacity = self->net->link(self->net->context, link).capacity_bytes_per_s };
+                        .capacity =
+                            self->net->link(self->net->context, link).capacity_bytes_per_s };
 
         g_array_append_val(tracks, track);
         track_of[link] = tracks->len;
@@ -148,7 +152,8 @@ new_tracks(const TtEngine *self, TtTimeline *timeline, guint32 *track_of)
     return tracks;
 }
 
-/* Replays the changes of rate. Changes before the last iteration only set the load it starts with. */
+/* Replays the changes of rate. Changes before the last iteration only set the load it starts with.
+ */
 static void
 add_link_counters(TtEngine *self, TtTimeline *timeline)
 {
@@ -191,7 +196,8 @@ tt_record_timeline(TtEngine *self)
     return timeline;
 }
 
-/* --- deadlock ---------------------------------------------------------------------------------- */
+/* --- deadlock ----------------------------------------------------------------------------------
+ */
 
 /* Appends what a lane waits for; returns the lane that would have to move first, or TT_NONE. */
 static guint32
@@ -212,8 +218,8 @@ describe_wait(const TtEngine *self, guint32 index, GString *text)
         g_string_append_printf(text, "a free slot to rank %u", other / self->n_lanes);
         break;
     case TT_LANE_DEPENDENCY:
-        other = lane->dep_lane;
-        g_string_append_printf(text, "its lane %u to finish step %u", other % self->n_lanes,
+        other = index - lane->lane + lane->dep_lane;
+        g_string_append_printf(text, "its lane %u to finish step %u", lane->dep_lane,
                                lane->dep_step);
         break;
     default: g_string_append(text, "its rank's turn"); break;

@@ -19,7 +19,7 @@ typedef struct {
     double rank_bytes_per_s, node_bytes_per_s; /* node: two_level, backplane */
     TtTime latency_ps;                         /* of every link */
     const char *kind;                          /* NULL: "ib" */
-    gboolean unbounded;                        /* no bandwidth bounds: for plans that do no collective */
+    gboolean unbounded; /* no bandwidth bounds: for plans that do no collective */
 } HandWires;
 
 static inline guint

@@ -10,8 +10,8 @@
 #define US G_GINT64_CONSTANT(1000000)
 #define MB 1000000u /* at 10 GB/s: 100 us */
 
-/* A plan under construction: int8 chunks of @chunk_bytes each. It calls itself a broadcast because the
- * lower bound of that asks least; run it on unbounded wires. */
+/* A plan under construction: int8 chunks of @chunk_bytes each. It calls itself a broadcast because
+ * the lower bound of that asks least; run it on unbounded wires. */
 typedef struct {
     TtTable *table;
     TtPlanSpec spec;
@@ -21,8 +21,10 @@ static inline HandPlan
 hand_plan(guint n_ranks, guint n_lanes, guint n_chunks, guint chunk_bytes)
 {
     return (HandPlan){ tt_table_new(n_ranks, n_chunks, n_lanes),
-                       { .n_ranks = n_ranks, .count = (guint64)n_chunks * chunk_bytes,
-                         .type = TT_INT8, .collective = TT_BROADCAST } };
+                       { .n_ranks = n_ranks,
+                         .count = (guint64)n_chunks * chunk_bytes,
+                         .type = TT_INT8,
+                         .collective = TT_BROADCAST } };
 }
 
 static inline void
@@ -78,6 +80,7 @@ static inline void
 hand_costs(TtProfile *profile, double fixed_s, double per_byte_s)
 {
     for (guint op = 0; op < TT_N_OPS; op++)
-        profile->op[op] = (TtOpCost){ .n = 1, .footprint_bytes = { 1 }, .fixed_s = { fixed_s },
-                                      .per_byte_s = { per_byte_s } };
+        profile->op[op] = (TtOpCost){
+            .n = 1, .footprint_bytes = { 1 }, .fixed_s = { fixed_s }, .per_byte_s = { per_byte_s }
+        };
 }

@@ -1,4 +1,5 @@
-/* Lower bounds by hand, never above what any algorithm achieves, and the other levels of the simulator. */
+/* Lower bounds by hand, never above what any algorithm achieves, and the other levels of the
+ * simulator. */
 #include "algos/algo.h"
 #include "tests/hand_plan.h"
 
@@ -20,10 +21,11 @@ static const struct {
       "injection of rank 0" },
     { "allgather: the other three quarters come in", HAND_CROSSBAR, TT_ALLGATHER, 4, 4, 0, 12 * MB,
       900 * US, "ejection of rank 0" },
-    { "broadcast: all of it leaves the root", HAND_CROSSBAR, TT_BROADCAST, 4, 4, 0, 12 * MB, 1200 * US,
-      "injection of rank 0" },
+    { "broadcast: all of it leaves the root", HAND_CROSSBAR, TT_BROADCAST, 4, 4, 0, 12 * MB,
+      1200 * US, "injection of rank 0" },
     { "reduce", HAND_CROSSBAR, TT_REDUCE, 4, 4, 0, 12 * MB, 1200 * US, "ejection of rank 0" },
-    /* 3 nodes of 4 whose NICs do 5 GB/s: 2(M-1)/M * S / 5 GB/s = 4/3 * 2400 us > 2 * 11/12 * 1200 us */
+    /* 3 nodes of 4 whose NICs do 5 GB/s: 2(M-1)/M * S / 5 GB/s = 4/3 * 2400 us > 2 * 11/12 * 1200
+       us */
     { "slow NICs", HAND_TWO_LEVEL, TT_ALLREDUCE, 12, 4, 5e9, 12 * MB, 3200 * US,
       "NICs of all nodes, outgoing" },
     /* a node's part is S/3: 2/3 * 2400 us */
@@ -51,12 +53,18 @@ static void
 bounds_are_those_worked_out(void)
 {
     for (guint r = 0; r < G_N_ELEMENTS(rows); r++) {
-        HandWires wires = { .shape = rows[r].shape, .n_ranks = rows[r].n_ranks,
-                            .per_node = rows[r].per_node, .rank_bytes_per_s = 10e9,
-                            .node_bytes_per_s = rows[r].node_bytes_per_s, .latency_ps = US };
+        HandWires wires = { .shape = rows[r].shape,
+                            .n_ranks = rows[r].n_ranks,
+                            .per_node = rows[r].per_node,
+                            .rank_bytes_per_s = 10e9,
+                            .node_bytes_per_s = rows[r].node_bytes_per_s,
+                            .latency_ps = US };
         TtNetwork net = hand_network(&wires);
-        TtPlanSpec spec = { .collective = rows[r].collective, .n_ranks = rows[r].n_ranks,
-                            .count = rows[r].count, .type = TT_INT8, .root = 0 };
+        TtPlanSpec spec = { .collective = rows[r].collective,
+                            .n_ranks = rows[r].n_ranks,
+                            .count = rows[r].count,
+                            .type = TT_INT8,
+                            .root = 0 };
         g_autoptr(TtPlan) plan = NULL;
         g_autofree char *limit = NULL;
         TtTime got_ps;
@@ -66,8 +74,8 @@ bounds_are_those_worked_out(void)
         plan = tt_plan_new("ring", &spec, NULL);
         got_ps = tt_sim_bound_on_ps(plan, &net, &limit);
         /* rounded down: a picosecond below a whole number of microseconds is as good */
-        CHECK(got_ps <= rows[r].want_ps && got_ps >= rows[r].want_ps - 1, "%s: %ld ps", rows[r].name,
-              (long)got_ps);
+        CHECK(got_ps <= rows[r].want_ps && got_ps >= rows[r].want_ps - 1, "%s: %ld ps",
+              rows[r].name, (long)got_ps);
         CHECK(strcmp(limit, rows[r].limit) == 0, "%s: %s", rows[r].name, limit);
     }
 }
@@ -83,20 +91,29 @@ nothing_is_faster(void)
         for (guint c = 0; c < TT_N_COLLECTIVES; c++) {
             for (guint s = HAND_CROSSBAR; s <= HAND_BACKPLANE; s++) {
                 for (guint P = 1; P <= 16; P += 3) {
-                    HandWires wires = { .shape = s, .n_ranks = P, .per_node = P % 4 ? P : 4,
-                                        .rank_bytes_per_s = 10e9, .node_bytes_per_s = 30e9,
+                    HandWires wires = { .shape = s,
+                                        .n_ranks = P,
+                                        .per_node = P % 4 ? P : 4,
+                                        .rank_bytes_per_s = 10e9,
+                                        .node_bytes_per_s = 30e9,
                                         .latency_ps = P % 2 ? 0 : 1 * US };
-                    TtPlanSpec spec = { .collective = c, .n_ranks = P, .count = 1000 * P + P / 2,
-                                        .type = TT_FLOAT32, .slot_bytes = 1000, .group_size = wires.per_node };
+                    TtPlanSpec spec = { .collective = c,
+                                        .n_ranks = P,
+                                        .count = 1000 * P + P / 2,
+                                        .type = TT_FLOAT32,
+                                        .slot_bytes = 1000,
+                                        .group_size = wires.per_node };
                     g_autoptr(TtPlan) plan = tt_plan_new(tt_algos[a]->name, &spec, NULL);
 
                     if (!plan)
                         continue;
                     for (guint i = 1; i <= 3; i++) {
                         TtSimOptions options = { .level = TT_LEVEL_FLOW, .iterations = i };
-                        TtSimResult result = hand_run_with(plan, wires, &options); /* checks the bound */
+                        TtSimResult result =
+                            hand_run_with(plan, wires, &options); /* checks the bound */
 
-                        CHECK(i > 1 || result.time_ps + 4 * P + 100 >= result.bound_ps, "%s", plan->name);
+                        CHECK(i > 1 || result.time_ps + 4 * P + 100 >= result.bound_ps, "%s",
+                              plan->name);
                         tt_sim_result_clear(&result);
                         n_runs++;
                     }
@@ -123,9 +140,12 @@ nothing_is_faster_on_presets(void)
             if (!topo) /* some presets are single nodes */
                 continue;
             for (guint a = 0; tt_algos[a]; a++) {
-                TtPlanSpec spec = { .n_ranks = tt_topology_n_ranks(topo), .count = 1 << 20,
-                                    .group_size = tt_topology_ranks_per_node(topo), .n_channels = 2,
-                                    .slot_bytes = 1 << 18, .type = TT_FLOAT32 };
+                TtPlanSpec spec = { .n_ranks = tt_topology_n_ranks(topo),
+                                    .count = 1 << 20,
+                                    .group_size = tt_topology_ranks_per_node(topo),
+                                    .n_channels = 2,
+                                    .slot_bytes = 1 << 18,
+                                    .type = TT_FLOAT32 };
                 g_autoptr(TtPlan) plan = tt_plan_new(tt_algos[a]->name, &spec, NULL);
 
                 for (guint i = 0; plan && i < 2; i++) {
@@ -134,7 +154,8 @@ nothing_is_faster_on_presets(void)
 
                     tt_sim_run(plan, topo, &options, &result, &error);
                     CHECK(!error, "%s on %s: %s", plan->name, name, error ? error->message : "");
-                    CHECK(result.limit && (result.bottleneck || spec.n_ranks == 1), "%s on %s", plan->name, name);
+                    CHECK(result.limit && (result.bottleneck || spec.n_ranks == 1), "%s on %s",
+                          plan->name, name);
                     tt_sim_result_clear(&result);
                     g_clear_error(&error);
                     n_runs++;
@@ -179,19 +200,25 @@ under_the_bound_is_an_error(void)
     CU_ASSERT_EQUAL(result.time_ps, -1);
 }
 
-/* --- levels ------------------------------------------------------------------------------------ */
+/* --- levels ------------------------------------------------------------------------------------
+ */
 
 static void
 levels_agree_where_they_should(void)
 {
-    HandWires wires = { .shape = HAND_TWO_LEVEL, .n_ranks = 8, .per_node = 4, .rank_bytes_per_s = 10e9,
-                        .node_bytes_per_s = 5e9, .latency_ps = US };
+    HandWires wires = { .shape = HAND_TWO_LEVEL,
+                        .n_ranks = 8,
+                        .per_node = 4,
+                        .rank_bytes_per_s = 10e9,
+                        .node_bytes_per_s = 5e9,
+                        .latency_ps = US };
     TtPlanSpec spec = { .n_ranks = 8, .count = 8 * MB, .type = TT_INT8 };
     g_autoptr(TtPlan) plan = tt_plan_new("ring", &spec, NULL);
     g_autoptr(TtProfile) profile = tt_profile_ideal();
-    /* hockney: the slowest route decides: 4 links, 5 GB/s, 14 * (4 us + 200 us). flow: that link is never
-     * idle, as ranks inside a node are ahead of it: 14 * 200 us and one latency */
-    static const TtTime want_ps[TT_N_LEVELS] = { [TT_LEVEL_BOUND] = 1600 * US, /* 2(M-1)/M S / 5 GB/s */
+    /* hockney: the slowest route decides: 4 links, 5 GB/s, 14 * (4 us + 200 us). flow: that link is
+     * never idle, as ranks inside a node are ahead of it: 14 * 200 us and one latency */
+    static const TtTime want_ps[TT_N_LEVELS] = { [TT_LEVEL_BOUND] =
+                                                     1600 * US, /* 2(M-1)/M S / 5 GB/s */
                                                  [TT_LEVEL_HOCKNEY] = 14 * 204 * US,
                                                  [TT_LEVEL_FLOW] = 2804 * US };
 

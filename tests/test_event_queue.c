@@ -73,8 +73,8 @@ random_mixes_agree_with_a_scan(void)
             if (time[i] >= 0 && (best == N || time[i] < time[best]))
                 best = i;
         CU_ASSERT_TRUE_FATAL(tt_event_queue_pop(&queue, &event));
-        CHECK(event.index == best && event.time_ps == time[best], "seed %u: got %u, wanted %u", seed,
-              event.index, best);
+        CHECK(event.index == best && event.time_ps == time[best], "seed %u: got %u, wanted %u",
+              seed, event.index, best);
         time[best] = -1;
         n_popped++;
     }

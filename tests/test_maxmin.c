@@ -16,20 +16,36 @@ static const struct {
     { "alone: the narrowest link", 2, { 10, 4 }, { 0, 1, -1, -2 }, { 4 } },
     { "two on one link: halves", 1, { 10 }, { 0, -1, 0, -1, -2 }, { 5, 5 } },
     /* link 0 fills at 10/2 = 5 and freezes flows 0, 1; link 1 then has 20 - 5 for flow 2 */
-    { "what one cannot use, another gets", 2, { 10, 20 }, { 0, -1, 0, 1, -1, 1, -1, -2 },
+    { "what one cannot use, another gets",
+      2,
+      { 10, 20 },
+      { 0, -1, 0, 1, -1, 1, -1, -2 },
       { 5, 5, 15 } },
     /* the parking lot: a long flow over both links of 10, a short one on each */
-    { "three flows over two links: 5, 5, 5", 2, { 10, 10 }, { 0, 1, -1, 0, -1, 1, -1, -2 },
+    { "three flows over two links: 5, 5, 5",
+      2,
+      { 10, 10 },
+      { 0, 1, -1, 0, -1, 1, -1, -2 },
       { 5, 5, 5 } },
     /* link 1 (capacity 3, flows 1, 2, 3) fills at 1; link 0 has 10 - 1 = 9 left for flow 0 */
-    { "the narrow link freezes first", 2, { 10, 3 }, { 0, -1, 0, 1, -1, 1, -1, 1, -1, -2 },
+    { "the narrow link freezes first",
+      2,
+      { 10, 3 },
+      { 0, -1, 0, 1, -1, 1, -1, 1, -1, -2 },
       { 9, 1, 1, 1 } },
     /* three levels: link 0 fills at 1 (2/2: flows 0 1), link 1 at (9-1)/2 = 4 (flows 2 3),
      * link 2 at 20-4 = 16 (flow 4) */
-    { "levels follow from levels", 3, { 2, 9, 20 },
-      { 0, -1, 0, 1, -1, 1, -1, 1, 2, -1, 2, -1, -2 }, { 1, 1, 4, 4, 16 } },
+    { "levels follow from levels",
+      3,
+      { 2, 9, 20 },
+      { 0, -1, 0, 1, -1, 1, -1, 1, 2, -1, 2, -1, -2 },
+      { 1, 1, 4, 4, 16 } },
     { "no link: no limit", 1, { 10 }, { -1, 0, -1, -2 }, { INFINITY, 10 } },
-    { "an infinite link never fills", 2, { INFINITY, 6 }, { 0, -1, 0, 1, -1, -2 }, { INFINITY, 6 } },
+    { "an infinite link never fills",
+      2,
+      { INFINITY, 6 },
+      { 0, -1, 0, 1, -1, -2 },
+      { INFINITY, 6 } },
 };
 
 static void
@@ -73,7 +89,8 @@ make_case(Case *c, GRand *random)
     c->n_links = (guint32)g_rand_int_range(random, 1, MAX_LINKS);
     c->n_flows = (guint32)g_rand_int_range(random, 1, MAX_FLOWS);
     for (guint32 l = 0; l < c->n_links; l++) /* few different values, so that levels tie */
-        c->capacity[l] = 1e9 * g_rand_int_range(random, 1, 5) * (g_rand_boolean(random) ? 1 : 1.0 / 3);
+        c->capacity[l] =
+            1e9 * g_rand_int_range(random, 1, 5) * (g_rand_boolean(random) ? 1 : 1.0 / 3);
     for (guint32 f = 0; f < c->n_flows; f++) {
         c->first[f] = n;
         for (int i = g_rand_int_range(random, 1, 5); i > 0; i--) {
@@ -89,8 +106,8 @@ make_case(Case *c, GRand *random)
     c->first[c->n_flows] = n;
 }
 
-/* The definition: no link is over its capacity, and every flow crosses a full link on which nobody is
- * faster than it. */
+/* The definition: no link is over its capacity, and every flow crosses a full link on which nobody
+ * is faster than it. */
 static void
 check_fair(const Case *c, guint32 seed)
 {

@@ -10,7 +10,12 @@
 static void
 costs_are_linear_in_the_logarithm(void)
 {
-    static const struct { const char *name; double footprint; guint64 bytes; double want_s; } rows[] = {
+    static const struct {
+        const char *name;
+        double footprint;
+        guint64 bytes;
+        double want_s;
+    } rows[] = {
         { "at the first point", 1e6, 1000, 10e-6 + 1000 * 100e-12 },
         { "flat below it", 1, 1000, 10e-6 + 1000 * 100e-12 },
         { "halfway", 2e6, 1000, 15e-6 + 1000 * 200e-12 },
@@ -21,7 +26,8 @@ costs_are_linear_in_the_logarithm(void)
     };
     g_autoptr(TtProfile) profile = tt_profile_ideal();
 
-    profile->op[3] = (TtOpCost){ .n = 3, .footprint_bytes = { 1e6, 4e6, 16e6 },
+    profile->op[3] = (TtOpCost){ .n = 3,
+                                 .footprint_bytes = { 1e6, 4e6, 16e6 },
                                  .fixed_s = { 10e-6, 20e-6, 20e-6 },
                                  .per_byte_s = { 100e-12, 300e-12, 500e-12 } };
     for (guint r = 0; r < G_N_ELEMENTS(rows); r++) {
@@ -45,10 +51,11 @@ same(const TtProfile *a, const TtProfile *b)
     for (guint op = 0; op < TT_PROFILE_OPS; op++) {
         good = good && a->op[op].n == b->op[op].n;
         for (guint i = 0; good && i < a->op[op].n; i++)
-            good = a->op[op].footprint_bytes[i] == b->op[op].footprint_bytes[i] &&
-                   fabs(a->op[op].fixed_s[i] - b->op[op].fixed_s[i]) <= 1e-13 * a->op[op].fixed_s[i] &&
-                   fabs(a->op[op].per_byte_s[i] - b->op[op].per_byte_s[i]) <=
-                       1e-13 * a->op[op].per_byte_s[i];
+            good =
+                a->op[op].footprint_bytes[i] == b->op[op].footprint_bytes[i] &&
+                fabs(a->op[op].fixed_s[i] - b->op[op].fixed_s[i]) <= 1e-13 * a->op[op].fixed_s[i] &&
+                fabs(a->op[op].per_byte_s[i] - b->op[op].per_byte_s[i]) <=
+                    1e-13 * a->op[op].per_byte_s[i];
     }
     return good;
 }
@@ -87,29 +94,43 @@ what_is_saved_is_read_again(void)
 static void
 wrong_files_are_named(void)
 {
-    static const struct { const char *name, *text, *words; } rows[] = {
+    static const struct {
+        const char *name, *text, *words;
+    } rows[] = {
         { "empty", "", "[profile]: is missing" },
-        { "not an ini file", "\x7f" "ELF\x01\x02", "p.ini: " },
+        { "not an ini file",
+          "\x7f"
+          "ELF\x01\x02",
+          "p.ini: " },
         { "key before any group", "latency = 1 us\n", "p.ini: " },
-        { "unknown group", "[profile]\n[lanse]\n", "[lanse]: unknown group (one of: profile, lanes" },
-        { "unknown key", "[profile]\n[times]\nlatancy = 1 us\n", "[times] latancy: unknown key (one of: latency" },
+        { "unknown group", "[profile]\n[lanse]\n",
+          "[lanse]: unknown group (one of: profile, lanes" },
+        { "unknown key", "[profile]\n[times]\nlatancy = 1 us\n",
+          "[times] latancy: unknown key (one of: latency" },
         { "no unit", "[profile]\n[times]\nlatency = 1\n", "[times] latency: " },
         { "negative", "[profile]\n[times]\nstart = -1 us\n", "[times] start: " },
         { "not a flag", "[profile]\n[lanes]\npush = 1\n", "[lanes] push: \"1\" must be yes or no" },
-        { "not a count", "[profile]\n[lanes]\ncores = many\n", "must be a whole number, 0 .. 65535" },
-        { "too many cores", "[profile]\n[lanes]\ncores = 65536\n", "must be a whole number, 0 .. 65535" },
-        { "unknown kind", "[profile]\nkind = guessed\n", "must be spec, measured, fitted or assumed" },
+        { "not a count", "[profile]\n[lanes]\ncores = many\n",
+          "must be a whole number, 0 .. 65535" },
+        { "too many cores", "[profile]\n[lanes]\ncores = 65536\n",
+          "must be a whole number, 0 .. 65535" },
+        { "unknown kind", "[profile]\nkind = guessed\n",
+          "must be spec, measured, fitted or assumed" },
         { "unknown step", "[profile]\n[op sned]\n", "[op sned]: unknown step (one of: nop, copy" },
         { "cut short", OP "fixed = 1 us; 2 us\n", "[op send] per_byte: is missing" },
-        { "one value too few", OP "fixed = 1 us\n", "[op send] fixed: has 1 values, footprint has 2" },
+        { "one value too few", OP "fixed = 1 us\n",
+          "[op send] fixed: has 1 values, footprint has 2" },
         { "per byte of what", OP "fixed = 1 us; 1 us\nper_byte = 1 ps; 1 ps/B\n", "like 50 ps/B" },
         { "falling footprints",
-          "[profile]\n[op send]\nfootprint = 2 MiB; 1 MiB\nfixed = 1 us; 1 us\nper_byte = 1 ps/B; 1 ps/B\n",
+          "[profile]\n[op send]\nfootprint = 2 MiB; 1 MiB\nfixed = 1 us; 1 us\nper_byte = 1 ps/B; "
+          "1 ps/B\n",
           "[op send] footprint: value 2 must be larger" },
-        { "zero footprint", "[profile]\n[op send]\nfootprint = 0 B\nfixed = 1 us\nper_byte = 1 ps/B\n",
+        { "zero footprint",
+          "[profile]\n[op send]\nfootprint = 0 B\nfixed = 1 us\nper_byte = 1 ps/B\n",
           "[op send] footprint: value 1 must be larger" },
         { "too many points",
-          "[profile]\n[op send]\nfootprint = 1B;2B;3B;4B;5B;6B;7B;8B;9B;10B;11B;12B;13B;14B;15B;16B;17B;18B;"
+          "[profile]\n[op send]\nfootprint = "
+          "1B;2B;3B;4B;5B;6B;7B;8B;9B;10B;11B;12B;13B;14B;15B;16B;17B;18B;"
           "19B;20B;21B;22B;23B;24B;25B;26B;27B;28B;29B;30B;31B;32B;33B\n",
           "has 33 values, at most 32" },
     };
@@ -148,7 +169,8 @@ what_is_no_profile_is_refused(void)
 int
 main(void)
 {
-    CU_TestInfo tests[] = { { "costs are linear in the logarithm", costs_are_linear_in_the_logarithm },
+    CU_TestInfo tests[] = { { "costs are linear in the logarithm",
+                              costs_are_linear_in_the_logarithm },
                             { "what is saved is read again", what_is_saved_is_read_again },
                             { "wrong files are named", wrong_files_are_named },
                             { "what is no profile is refused", what_is_no_profile_is_refused },

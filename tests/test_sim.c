@@ -1,15 +1,21 @@
-/* The flow level against arithmetic: closed forms where no link is shared, fair shares where one is. */
+/* The flow level against arithmetic: closed forms where no link is shared, fair shares where one
+ * is. */
 #include "algos/algo.h"
 #include "tests/hand_plan.h"
 
-/* --- no link shared ---------------------------------------------------------------------------- */
+/* --- no link shared ----------------------------------------------------------------------------
+ */
 
 /* 2(P-1) messages one after the other, each one latency and one transfer, to the picosecond. */
 static void
 ring_equals_its_closed_form(void)
 {
     static const guint ranks[] = { 1, 2, 3, 4, 5, 7, 8, 16, 33, 64 };
-    static const struct { const char *name; TtCollective collective; guint laps; } rows[] = {
+    static const struct {
+        const char *name;
+        TtCollective collective;
+        guint laps;
+    } rows[] = {
         { "allreduce", TT_ALLREDUCE, 2 },
         { "reduce-scatter", TT_REDUCE_SCATTER, 1 },
         { "allgather", TT_ALLGATHER, 1 },
@@ -20,7 +26,9 @@ ring_equals_its_closed_form(void)
             guint P = ranks[i];
             guint64 chunk = 12345; /* 37e9 does not divide it: rounding counts */
             HandWires wires = { .n_ranks = P, .rank_bytes_per_s = 37e9, .latency_ps = 345678 };
-            TtPlanSpec spec = { .collective = rows[r].collective, .n_ranks = P, .count = P * chunk,
+            TtPlanSpec spec = { .collective = rows[r].collective,
+                                .n_ranks = P,
+                                .count = P * chunk,
                                 .type = TT_FLOAT32 };
             g_autoptr(TtPlan) plan = tt_plan_new("ring", &spec, NULL);
             TtTime message_ps = 2 * 345678 + tt_transfer_ps(4 * chunk, 37e9);
@@ -33,24 +41,29 @@ ring_equals_its_closed_form(void)
     }
 }
 
-/* A chain: the first slice makes P-1 hops, the others follow one message time apart. With one slot that
- * is latency + transfer (the next slice waits until this one is read), with two only the transfer, as
- * long as that is the longer part. */
+/* A chain: the first slice makes P-1 hops, the others follow one message time apart. With one slot
+ * that is latency + transfer (the next slice waits until this one is read), with two only the
+ * transfer, as long as that is the longer part. */
 static void
 chain_is_pipelined_by_slots(void)
 {
     for (guint P = 2; P <= 9; P++) {
         for (guint slots = 1; slots <= 3; slots++) {
             HandWires wires = { .n_ranks = P, .rank_bytes_per_s = 10e9, .latency_ps = 1 * US };
-            TtPlanSpec spec = { .collective = TT_BROADCAST, .n_ranks = P, .count = 5 * MB,
-                                .n_slots = slots, .slot_bytes = MB, .type = TT_INT8, .root = P / 2 };
+            TtPlanSpec spec = { .collective = TT_BROADCAST,
+                                .n_ranks = P,
+                                .count = 5 * MB,
+                                .n_slots = slots,
+                                .slot_bytes = MB,
+                                .type = TT_INT8,
+                                .root = P / 2 };
             g_autoptr(TtPlan) plan = tt_plan_new("ring", &spec, NULL);
             TtTime hop_ps = 2 * US + 100 * US; /* 1 MB at 10 GB/s */
             TtTime follow_ps = slots == 1 ? hop_ps : 100 * US;
 
             CU_ASSERT_EQUAL(plan->n_rounds, 5);
-            CHECK(hand_run(plan, wires, NULL) == (P - 1) * hop_ps + 4 * follow_ps, "%u ranks, %u slots", P,
-                  slots);
+            CHECK(hand_run(plan, wires, NULL) == (P - 1) * hop_ps + 4 * follow_ps,
+                  "%u ranks, %u slots", P, slots);
         }
     }
 }
@@ -66,7 +79,9 @@ closed_forms_hold_for_every_algorithm(void)
         for (guint c = 0; c < TT_N_COLLECTIVES; c++) {
             for (guint P = 1; P <= 17; P++) {
                 HandWires wires = { .n_ranks = P, .rank_bytes_per_s = 25e9, .latency_ps = 3 * US };
-                TtPlanSpec spec = { .collective = c, .n_ranks = P, .count = 12252240, .type = TT_FLOAT32 };
+                TtPlanSpec spec = {
+                    .collective = c, .n_ranks = P, .count = 12252240, .type = TT_FLOAT32
+                };
                 g_autoptr(TtPlan) plan = tt_plan_new(tt_algos[a]->name, &spec, NULL);
                 double form_s = NAN;
                 TtTime got_ps, want_ps;
@@ -89,16 +104,23 @@ closed_forms_hold_for_every_algorithm(void)
 static void
 nothing_takes_no_time(void)
 {
-    static const struct { const char *name; guint n_ranks; guint64 count; TtTime hops; } rows[] = {
+    static const struct {
+        const char *name;
+        guint n_ranks;
+        guint64 count;
+        TtTime hops;
+    } rows[] = {
         { "no elements", 8, 0, 0 },
         { "one rank", 1, 1000, 0 },
-        /* chunk 7 holds the one element; in an empty step nobody waits. It goes round twice but for one
-         * hop: 7 hops reducing, 7 gathering */
+        /* chunk 7 holds the one element; in an empty step nobody waits. It goes round twice but for
+         * one hop: 7 hops reducing, 7 gathering */
         { "one element, most chunks empty", 8, 1, 14 },
     };
 
     for (guint r = 0; r < G_N_ELEMENTS(rows); r++) {
-        HandWires wires = { .n_ranks = rows[r].n_ranks, .rank_bytes_per_s = 1e9, .latency_ps = 500 };
+        HandWires wires = { .n_ranks = rows[r].n_ranks,
+                            .rank_bytes_per_s = 1e9,
+                            .latency_ps = 500 };
         TtPlanSpec spec = { .n_ranks = rows[r].n_ranks, .count = rows[r].count, .type = TT_INT8 };
         g_autoptr(TtPlan) plan = tt_plan_new("ring", &spec, NULL);
 
@@ -107,7 +129,8 @@ nothing_takes_no_time(void)
     }
 }
 
-/* --- shared links ------------------------------------------------------------------------------ */
+/* --- shared links ------------------------------------------------------------------------------
+ */
 
 static const TtEvent *
 find_event(const TtSimResult *result, guint rank, guint lane, guint step)
@@ -127,7 +150,10 @@ static void
 one_of_two_flows_leaves(void)
 {
     HandPlan hand = hand_plan(4, 1, 3, MB);
-    HandWires wires = { .shape = HAND_BUS, .n_ranks = 4, .rank_bytes_per_s = 10e9, .latency_ps = 7 * US,
+    HandWires wires = { .shape = HAND_BUS,
+                        .n_ranks = 4,
+                        .rank_bytes_per_s = 10e9,
+                        .latency_ps = 7 * US,
                         .unbounded = TRUE };
     TtSimOptions options = { .level = TT_LEVEL_FLOW, .record = TRUE };
     g_autoptr(TtPlan) plan = NULL;
@@ -154,7 +180,10 @@ static void
 a_flow_joins_midway(void)
 {
     HandPlan hand = hand_plan(4, 1, 4, MB);
-    HandWires wires = { .shape = HAND_BUS, .n_ranks = 4, .rank_bytes_per_s = 10e9, .latency_ps = 10 * US,
+    HandWires wires = { .shape = HAND_BUS,
+                        .n_ranks = 4,
+                        .rank_bytes_per_s = 10e9,
+                        .latency_ps = 10 * US,
                         .unbounded = TRUE };
     TtSimOptions options = { .level = TT_LEVEL_FLOW, .record = TRUE };
     g_autoptr(TtPlan) plan = NULL;
@@ -170,13 +199,17 @@ a_flow_joins_midway(void)
     tt_sim_result_clear(&result);
 }
 
-/* Line 0 - 1 - 2 of 10 GB/s; 0 -> 2 crosses both links, 0 -> 1 and 1 -> 2 one each. 5, 5 and 5 GB/s: the
- * first and third carry 1 MB until 200 us. 0 -> 1 carries 3 MB: 1 MB by then, the rest alone, 400 us. */
+/* Line 0 - 1 - 2 of 10 GB/s; 0 -> 2 crosses both links, 0 -> 1 and 1 -> 2 one each. 5, 5 and 5
+ * GB/s: the first and third carry 1 MB until 200 us. 0 -> 1 carries 3 MB: 1 MB by then, the rest
+ * alone, 400 us. */
 static void
 a_long_flow_meets_two_short_ones(void)
 {
     HandPlan hand = hand_plan(3, 2, 3, MB);
-    HandWires wires = { .shape = HAND_LINE, .n_ranks = 3, .rank_bytes_per_s = 10e9, .latency_ps = US,
+    HandWires wires = { .shape = HAND_LINE,
+                        .n_ranks = 3,
+                        .rank_bytes_per_s = 10e9,
+                        .latency_ps = US,
                         .unbounded = TRUE };
     TtSimOptions options = { .level = TT_LEVEL_FLOW, .record = TRUE };
     g_autoptr(TtPlan) plan = NULL;
@@ -197,11 +230,14 @@ static void
 ring_folded_onto_a_bus(void)
 {
     for (guint P = 2; P <= 8; P++) {
-        HandWires wires = { .shape = HAND_BUS, .n_ranks = P, .rank_bytes_per_s = 10e9, .latency_ps = US };
+        HandWires wires = {
+            .shape = HAND_BUS, .n_ranks = P, .rank_bytes_per_s = 10e9, .latency_ps = US
+        };
         TtPlanSpec spec = { .n_ranks = P, .count = P * MB, .type = TT_INT8 };
         g_autoptr(TtPlan) plan = tt_plan_new("ring", &spec, NULL);
 
-        CHECK(ABS(hand_run(plan, wires, NULL) - 2 * (P - 1) * (US + P * 100 * US)) <= 2 * P, "%u ranks", P);
+        CHECK(ABS(hand_run(plan, wires, NULL) - 2 * (P - 1) * (US + P * 100 * US)) <= 2 * P,
+              "%u ranks", P);
     }
 }
 
@@ -210,8 +246,12 @@ ring_folded_onto_a_bus(void)
 static void
 one_flow_a_node_shares_nothing(void)
 {
-    HandWires wires = { .shape = HAND_TWO_LEVEL, .n_ranks = 12, .per_node = 4, .rank_bytes_per_s = 10e9,
-                        .node_bytes_per_s = 20e9, .latency_ps = 0 };
+    HandWires wires = { .shape = HAND_TWO_LEVEL,
+                        .n_ranks = 12,
+                        .per_node = 4,
+                        .rank_bytes_per_s = 10e9,
+                        .node_bytes_per_s = 20e9,
+                        .latency_ps = 0 };
     TtPlanSpec spec = { .n_ranks = 12, .count = 12 * MB, .type = TT_INT8 };
     g_autoptr(TtPlan) plan = tt_plan_new("ring", &spec, NULL);
 
@@ -226,9 +266,14 @@ solver_agrees_with_the_short_cut(void)
     for (guint a = 0; tt_algos[a]; a++) {
         for (guint P = 2; P <= 12; P += 5) {
             HandWires apart = { .n_ranks = P, .rank_bytes_per_s = 25e9, .latency_ps = 1 * US };
-            HandWires joined = { .shape = HAND_BACKPLANE, .n_ranks = P, .rank_bytes_per_s = 25e9,
-                                 .node_bytes_per_s = 1e18, .latency_ps = 1 * US };
-            TtPlanSpec spec = { .n_ranks = P, .count = 1000003, .type = TT_FLOAT32, .slot_bytes = 100000 };
+            HandWires joined = { .shape = HAND_BACKPLANE,
+                                 .n_ranks = P,
+                                 .rank_bytes_per_s = 25e9,
+                                 .node_bytes_per_s = 1e18,
+                                 .latency_ps = 1 * US };
+            TtPlanSpec spec = {
+                .n_ranks = P, .count = 1000003, .type = TT_FLOAT32, .slot_bytes = 100000
+            };
             g_autoptr(TtPlan) plan = tt_plan_new(tt_algos[a]->name, &spec, NULL);
             TtTime apart_ps, joined_ps;
 
@@ -237,8 +282,9 @@ solver_agrees_with_the_short_cut(void)
             joined_ps = hand_run(plan, joined, NULL);
             apart.latency_ps = 1500 * NS; /* two links as slow as three */
             apart_ps = hand_run(plan, apart, NULL);
-            CHECK(ABS(joined_ps - apart_ps) <= 1000, "%s, %u ranks: %ld alone, %ld through the solver",
-                  plan->name, P, (long)apart_ps, (long)joined_ps);
+            CHECK(ABS(joined_ps - apart_ps) <= 1000,
+                  "%s, %u ranks: %ld alone, %ld through the solver", plan->name, P, (long)apart_ps,
+                  (long)joined_ps);
         }
     }
 }

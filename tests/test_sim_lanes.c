@@ -2,11 +2,13 @@
 #include "algos/algo.h"
 #include "tests/hand_plan.h"
 
-static const HandWires free_wires = { .n_ranks = 4, .rank_bytes_per_s = 10e9, .latency_ps = 1 * US,
-                                      .unbounded = TRUE };
+static const HandWires free_wires = {
+    .n_ranks = 4, .rank_bytes_per_s = 10e9, .latency_ps = 1 * US, .unbounded = TRUE
+};
 #define HOP (2 * US + 100 * US) /* up and down, 1 MB at 10 GB/s */
 
-/* --- waiting ----------------------------------------------------------------------------------- */
+/* --- waiting -----------------------------------------------------------------------------------
+ */
 
 /* Rank 1 sends on lane 1 only what lane 0 has received: two hops, not one. */
 static void
@@ -25,7 +27,8 @@ dependencies_cross_lanes(void)
     }
 }
 
-/* A chain of waiting through a step that moves nothing: lane 1's NOP waits for lane 0, lane 2 for it. */
+/* A chain of waiting through a step that moves nothing: lane 1's NOP waits for lane 0, lane 2 for
+ * it. */
 static void
 empty_steps_pass_dependencies_on(void)
 {
@@ -40,15 +43,19 @@ empty_steps_pass_dependencies_on(void)
     CU_ASSERT_EQUAL(hand_run(plan, free_wires, NULL), 2 * HOP);
 }
 
-/* Messages of one connection follow each other: three of 1 MB take 3 transfers and one latency if there
- * are slots for them, whoever reads at once or late. */
+/* Messages of one connection follow each other: three of 1 MB take 3 transfers and one latency if
+ * there are slots for them, whoever reads at once or late. */
 static void
 messages_queue_on_a_connection(void)
 {
-    static const struct { const char *name; guint slots; TtTime want_ps; } rows[] = {
+    static const struct {
+        const char *name;
+        guint slots;
+        TtTime want_ps;
+    } rows[] = {
         { "slots enough: back to back", 3, 300 * US + 2 * US },
-        /* message 2 is posted when 0 was read, at 102 us: the wire was idle from 100 us on only with one
-         * slot; with two, message 1 flows from 100 to 200 us, message 2 follows at once */
+        /* message 2 is posted when 0 was read, at 102 us: the wire was idle from 100 us on only
+         * with one slot; with two, message 1 flows from 100 to 200 us, message 2 follows at once */
         { "two slots: the wire stays busy", 2, 300 * US + 2 * US },
         { "one slot: a latency each", 1, 3 * HOP },
     };
@@ -86,14 +93,16 @@ deadlock_names_who_waits_for_whom(void)
     hand_step(&hand, 1, 0, tt_send(0, TT_INPUT, 0));
     plan = hand_plan_done(&hand);
     CU_ASSERT_FALSE(tt_sim_run_on(plan, &net, &options, &result, &error));
-    CHECK(error && strstr(error->message, "rank 1 lane 0 step 0 (recv) waits for a message from rank 0"),
+    CHECK(error &&
+              strstr(error->message, "rank 1 lane 0 step 0 (recv) waits for a message from rank 0"),
           "%s", error ? error->message : "none");
     CHECK_ERROR(error, TT_SIM_ERROR, TT_SIM_ERROR_DEADLOCK,
                 "rank 0 lane 0 step 0 (recv) waits for a message from rank 1");
     CU_ASSERT_EQUAL(result.time_ps, -1); /* outputs only on success */
 }
 
-/* --- profiles ---------------------------------------------------------------------------------- */
+/* --- profiles ----------------------------------------------------------------------------------
+ */
 
 /* Rank 0 sends two messages of 1 MB, a step costs 30 us (10 us + 1e6 * 20 ps), plus HOP:
  *
@@ -118,8 +127,9 @@ lanes_post_or_push(void)
     }
 }
 
-/* One slot, two messages, no step costs: the second leaves when the first is read and the sender knows:
- * start 5, wire ..105, there 107 + 3 (latency), known 114 (credit 4), wire ..214, there 219 = 214+2+3. */
+/* One slot, two messages, no step costs: the second leaves when the first is read and the sender
+ * knows: start 5, wire ..105, there 107 + 3 (latency), known 114 (credit 4), wire ..214, there 219
+ * = 214+2+3. */
 static void
 fixed_times_add_up(void)
 {
@@ -143,7 +153,11 @@ fixed_times_add_up(void)
 static void
 workers_and_cores_are_shared(void)
 {
-    static const struct { const char *name; guint ranks, lanes, workers, cores; TtTime want_ps; } rows[] = {
+    static const struct {
+        const char *name;
+        guint ranks, lanes, workers, cores;
+        TtTime want_ps;
+    } rows[] = {
         { "all at once", 2, 3, 0, 0, 20 * US },
         { "one worker: lanes take turns", 2, 3, 1, 0, 60 * US },
         { "two workers for three lanes", 2, 3, 2, 0, 30 * US },
@@ -180,8 +194,8 @@ workers_and_cores_are_shared(void)
     }
 }
 
-/* A lane that only waits leaves the core to others: rank 0 waits for rank 1's message, which needs the
- * only core to be sent. Work 10 us, HOP, work 13 us (switch). */
+/* A lane that only waits leaves the core to others: rank 0 waits for rank 1's message, which needs
+ * the only core to be sent. Work 10 us, HOP, work 13 us (switch). */
 static void
 who_waits_holds_no_core(void)
 {
@@ -209,8 +223,10 @@ footprint_decides_the_cost(void)
     g_autoptr(TtProfile) profile = tt_profile_ideal();
     HandWires wires = { .n_ranks = 1, .rank_bytes_per_s = 1e9 };
 
-    profile->op[TT_OP_COPY] = (TtOpCost){ .n = 2, .footprint_bytes = { 1e6, 2e6 },
-                                          .fixed_s = { 1e-6, 2e-6 }, .per_byte_s = { 10e-12, 30e-12 } };
+    profile->op[TT_OP_COPY] = (TtOpCost){ .n = 2,
+                                          .footprint_bytes = { 1e6, 2e6 },
+                                          .fixed_s = { 1e-6, 2e-6 },
+                                          .per_byte_s = { 10e-12, 30e-12 } };
     for (guint in_place = 0; in_place < 2; in_place++) {
         TtSimOptions options = { .level = TT_LEVEL_FLOW, .profile = profile, .in_place = in_place };
         TtSimResult result = hand_run_with(plan, wires, &options);
@@ -224,7 +240,9 @@ footprint_decides_the_cost(void)
 static void
 memory_is_not_counted_twice(void)
 {
-    HandWires wires = { .n_ranks = 4, .rank_bytes_per_s = 10e9, .latency_ps = US, .kind = "memory" };
+    HandWires wires = {
+        .n_ranks = 4, .rank_bytes_per_s = 10e9, .latency_ps = US, .kind = "memory"
+    };
     TtPlanSpec spec = { .n_ranks = 4, .count = 4 * MB, .type = TT_INT8 };
     g_autoptr(TtPlan) plan = tt_plan_new("ring", &spec, NULL);
     g_autoptr(TtProfile) profile = tt_profile_ideal();
@@ -237,14 +255,20 @@ memory_is_not_counted_twice(void)
     CU_ASSERT_EQUAL(hand_run(plan, wires, profile), 7 * 5 * US + 6 * HOP);
 }
 
-/* --- iterations and the record ----------------------------------------------------------------- */
+/* --- iterations and the record -----------------------------------------------------------------
+ */
 
-/* The second collective of a chain follows one transfer behind the first if slots allow; a ring of an
- * allreduce starts again when it is done. */
+/* The second collective of a chain follows one transfer behind the first if slots allow; a ring of
+ * an allreduce starts again when it is done. */
 static void
 iterations_overlap_where_they_can(void)
 {
-    static const struct { const char *name; TtCollective collective; guint slots; TtTime want_ps; } rows[] = {
+    static const struct {
+        const char *name;
+        TtCollective collective;
+        guint slots;
+        TtTime want_ps;
+    } rows[] = {
         { "broadcast, two slots: a transfer apart", TT_BROADCAST, 2, 100 * US },
         { "broadcast, one slot: a hop apart", TT_BROADCAST, 1, HOP },
         { "allreduce: 2(P-1) hops of a quarter", TT_ALLREDUCE, 2, 6 * (2 * US + 25 * US) },
@@ -252,15 +276,18 @@ iterations_overlap_where_they_can(void)
 
     for (guint r = 0; r < G_N_ELEMENTS(rows); r++) {
         for (guint iterations = 2; iterations <= 9; iterations += 7) {
-            TtPlanSpec spec = { .collective = rows[r].collective, .n_ranks = 4, .count = MB,
-                                .type = TT_INT8, .n_slots = rows[r].slots };
+            TtPlanSpec spec = { .collective = rows[r].collective,
+                                .n_ranks = 4,
+                                .count = MB,
+                                .type = TT_INT8,
+                                .n_slots = rows[r].slots };
             g_autoptr(TtPlan) plan = tt_plan_new("ring", &spec, NULL);
             TtSimOptions options = { .level = TT_LEVEL_FLOW, .iterations = iterations };
             HandWires wires = { .n_ranks = 4, .rank_bytes_per_s = 10e9, .latency_ps = US };
             TtSimResult result = hand_run_with(plan, wires, &options);
 
-            CHECK(result.time_ps == rows[r].want_ps, "%s, %u iterations: %ld", rows[r].name, iterations,
-                  (long)result.time_ps);
+            CHECK(result.time_ps == rows[r].want_ps, "%s, %u iterations: %ld", rows[r].name,
+                  iterations, (long)result.time_ps);
             tt_sim_result_clear(&result);
         }
     }
@@ -329,12 +356,20 @@ static void
 same_input_same_timeline(void)
 {
     g_autoptr(TtProfile) profile = tt_profile_open("tutti", NULL);
-    HandWires wires = { .shape = HAND_TWO_LEVEL, .n_ranks = 12, .per_node = 4, .rank_bytes_per_s = 10e9,
-                        .node_bytes_per_s = 7e9, .latency_ps = US };
+    HandWires wires = { .shape = HAND_TWO_LEVEL,
+                        .n_ranks = 12,
+                        .per_node = 4,
+                        .rank_bytes_per_s = 10e9,
+                        .node_bytes_per_s = 7e9,
+                        .latency_ps = US };
 
     for (guint a = 0; tt_algos[a]; a++) {
-        TtPlanSpec spec = { .n_ranks = 12, .count = 100003, .type = TT_FLOAT32, .n_channels = 3,
-                            .slot_bytes = 5000, .group_size = 4 };
+        TtPlanSpec spec = { .n_ranks = 12,
+                            .count = 100003,
+                            .type = TT_FLOAT32,
+                            .n_channels = 3,
+                            .slot_bytes = 5000,
+                            .group_size = 4 };
         g_autoptr(TtPlan) plan = tt_plan_new(tt_algos[a]->name, &spec, NULL);
         g_autofree char *first = NULL;
 
@@ -355,7 +390,11 @@ same_input_same_timeline(void)
 static void
 bottleneck_is_named(void)
 {
-    static const struct { const char *name; guint64 count; const char *words; } rows[] = {
+    static const struct {
+        const char *name;
+        guint64 count;
+        const char *words;
+    } rows[] = {
         { "large: a link", 100 * MB, "link wire 0, 100 % busy" }, /* 33 ms a hop, 2 us latency */
         { "small: latency", 4, "latency: lanes waited 100 % of the time" },
     };
@@ -367,7 +406,8 @@ bottleneck_is_named(void)
         TtSimOptions options = { .level = TT_LEVEL_FLOW };
         TtSimResult result = hand_run_with(plan, wires, &options);
 
-        CHECK(g_strcmp0(result.bottleneck, rows[r].words) == 0, "%s: %s", rows[r].name, result.bottleneck);
+        CHECK(g_strcmp0(result.bottleneck, rows[r].words) == 0, "%s: %s", rows[r].name,
+              result.bottleneck);
         tt_sim_result_clear(&result);
     }
 }
