@@ -31,5 +31,50 @@ has '"wrong" : 0'
 want 0 - -- run --ranks 2 -b 64K --algo ring -n 2 --trace trace.keep --timeline timeline.keep
 [ "$(grep -c '"ph":"s"' trace.keep)" -gt 0 ] || fail "no arrows"
 head -1 timeline.keep | grep -q '^rank,lane,round,step,op,' || fail "timeline: $(head -1 timeline.keep)"
+
+# A rank that is killed ends the run within two seconds, is named, and leaves nobody behind.
+ranks_of() { sed -n 's/^#  *Rank *[0-9]* Pid *\([0-9]*\) .*/\1/p' "$1"; }
+started() { # started FILE: waits until the ranks are there
+    for _ in $(seq 100); do
+        grep -q '^# *size' "$1" && return
+        sleep 0.05
+    done
+    fail "the run did not start: $(cat "$1")"
+}
+nobody_left() {
+    for _ in $(seq 40); do
+        alive=
+        for pid in $1; do kill -0 "$pid" 2>/dev/null && alive="$alive $pid"; done
+        [ -z "$alive" ] && return
+        sleep 0.05
+    done
+    fail "still there:$alive"
+}
+"$TUTTI" run --ranks 3 -b 4M --algo ring -n 100000000 -q >killed.keep 2>stderr &
+program=$!
+started killed.keep
+ranks=$(ranks_of killed.keep)
+kill -9 "$(echo "$ranks" | sed -n 2p)"
+begin=$(date +%s%N)
+wait $program
+code=$?
+took_ms=$((($(date +%s%N) - begin) / 1000000))
+[ $code -eq 4 ] || fail "a killed rank: exit $code, wanted 4: $(cat stderr)"
+[ $took_ms -lt 2000 ] || fail "a killed rank: $took_ms ms"
+grep -q "rank 1" stderr || fail "the killed rank is not named: $(cat stderr)"
+[ "$(wc -l <stderr)" -eq 1 ] || fail "a killed rank: more than one line: $(cat stderr)"
+nobody_left "$ranks"
+
+# So does killing the program itself, and a reader that leaves early.
+"$TUTTI" run --ranks 3 -b 4M --algo ring -n 100000000 -q >killed.keep 2>stderr &
+program=$!
+started killed.keep
+ranks=$(ranks_of killed.keep)
+kill -9 $program
+wait $program 2>/dev/null || true
+nobody_left "$ranks"
+"$TUTTI" run --ranks 2 -b 8 -e 8K -i 8 --algo ring -n 10 -q 2>stderr | tee early.keep | head -12 >/dev/null
+[ -s stderr ] && fail "SIGPIPE: $(cat stderr)"
+nobody_left "$(ranks_of early.keep)"
 nothing_left
 finish
