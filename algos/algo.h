@@ -50,9 +50,14 @@ const TtAlgo *tt_algo_find(const char *name); /* NULL if unknown; @name may carr
 
 /* Helpers several algorithms share. */
 
-/* Ranks renumbered so that the root is 0: virtual rank of @rank, and back. */
-guint tt_virtual_rank(const TtPlan *plan, guint rank);
-guint tt_real_rank(const TtPlan *plan, guint virtual_rank);
+/* Ranks renumbered so that the root is 0: virtual rank of @rank, and back. An allreduce has no root: it is
+ * the ring's position there, so that the channels of a tree, too, face the network at different ranks. */
+guint tt_virtual_rank(const TtPlan *plan, guint channel, guint rank);
+guint tt_real_rank(const TtPlan *plan, guint channel, guint virtual_rank);
+
+/* Channels that start at different ranks do not all share each wire: closed forms for one path do not
+ * hold then. */
+gboolean tt_channels_differ(const TtPlan *plan);
 
 /* The ring of one channel. Groups keep their order; inside each, the first rank moves on by one
  * from channel to channel, so that with several channels every rank of a node faces the network

@@ -55,9 +55,8 @@ count_children(const TtPlan *plan, guint v)
 static guint32
 binomial_program(const TtPlan *plan, guint rank, guint channel)
 {
-    guint v = tt_virtual_rank(plan, rank);
+    guint v = tt_virtual_rank(plan, channel, rank);
 
-    (void)channel;
     return tt_tree_kind(count_children(plan, v), v == 0);
 }
 
@@ -84,13 +83,13 @@ binomial_step(const TtPlan *plan, guint32 program, guint sub_lane, guint32 i)
 static guint
 binomial_peer(const TtPlan *plan, guint rank, guint channel, guint role)
 {
-    guint v = tt_virtual_rank(plan, rank);
+    guint v = tt_virtual_rank(plan, channel, rank);
 
-    (void)channel;
     if (role == PARENT)
-        return v == 0 ? TT_NO_RANK : tt_real_rank(plan, v & (v - 1));
-    return role - CHILD0 < count_children(plan, v) ? tt_real_rank(plan, v + (1u << (role - CHILD0)))
-                                                   : TT_NO_RANK;
+        return v == 0 ? TT_NO_RANK : tt_real_rank(plan, channel, v & (v - 1));
+    return role - CHILD0 < count_children(plan, v)
+               ? tt_real_rank(plan, channel, v + (1u << (role - CHILD0)))
+               : TT_NO_RANK;
 }
 
 static double
@@ -100,7 +99,8 @@ binomial_time_s(const TtPlan *plan, double alpha_s, double beta_s_per_byte)
     double d = ceil_log2(plan->spec.n_ranks);
     double up_s = d * (alpha_s + message_s), down_s = d * alpha_s + d * (d + 1) / 2 * message_s;
 
-    if (plan->n_rounds > 1 || 1u << (guint)d != plan->spec.n_ranks)
+    if (plan->n_rounds > 1 || (tt_channels_differ(plan) && plan->spec.collective == TT_ALLREDUCE) ||
+        1u << (guint)d != plan->spec.n_ranks)
         return NAN;
     return (plan->spec.collective == TT_BROADCAST ? 0 : up_s) +
            (plan->spec.collective == TT_REDUCE ? 0 : down_s);

@@ -94,10 +94,9 @@ node_kind(guint P, guint tree, guint rank)
 static guint32
 double_tree_program(const TtPlan *plan, guint rank, guint channel)
 {
-    guint P = plan->spec.n_ranks;
+    guint P = plan->spec.n_ranks, v = tt_virtual_rank(plan, channel, rank);
 
-    (void)channel;
-    return node_kind(P, 0, rank) * N_KINDS + node_kind(P, 1, rank);
+    return node_kind(P, 0, v) * N_KINDS + node_kind(P, 1, v);
 }
 
 static TtTreeNode
@@ -131,12 +130,11 @@ static guint
 double_tree_peer(const TtPlan *plan, guint rank, guint channel, guint role)
 {
     guint P = plan->spec.n_ranks, tree = role / N_TREE_ROLES;
-    guint r = place_of(P, tree, rank), place;
+    guint r = place_of(P, tree, tt_virtual_rank(plan, channel, rank)), place;
 
-    (void)channel;
     role %= N_TREE_ROLES;
     place = role == PARENT ? parent_place(P, r) : child_place(P, r, role - CHILD0);
-    return place == TT_NO_RANK ? TT_NO_RANK : rank_at(P, tree, place);
+    return place == TT_NO_RANK ? TT_NO_RANK : tt_real_rank(plan, channel, rank_at(P, tree, place));
 }
 
 const TtAlgo tt_algo_double_tree = {

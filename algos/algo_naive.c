@@ -29,8 +29,9 @@ naive_init(TtPlan *plan, const char *args, GError **error)
 static guint32
 naive_program(const TtPlan *plan, guint rank, guint channel)
 {
-    (void)channel;
-    return plan->spec.n_ranks == 1 ? ALONE : rank == plan->spec.root ? ROOT : LEAF;
+    return plan->spec.n_ranks == 1                     ? ALONE
+           : tt_virtual_rank(plan, channel, rank) == 0 ? ROOT
+                                                       : LEAF;
 }
 
 static guint32
@@ -76,12 +77,13 @@ naive_step(const TtPlan *plan, guint32 program, guint sub_lane, guint32 i)
 static guint
 naive_peer(const TtPlan *plan, guint rank, guint channel, guint role)
 {
-    (void)channel;
+    guint root = tt_real_rank(plan, channel, 0);
+
     if (plan->spec.n_ranks == 1)
         return TT_NO_RANK;
-    if (rank == plan->spec.root)
-        return tt_real_rank(plan, role + 1);
-    return role == TO_ROOT ? plan->spec.root : TT_NO_RANK;
+    if (rank == root)
+        return tt_real_rank(plan, channel, role + 1);
+    return role == TO_ROOT ? root : TT_NO_RANK;
 }
 
 static double
@@ -92,7 +94,7 @@ naive_time_s(const TtPlan *plan, double alpha_s, double beta_s_per_byte)
 
     if (P == 1)
         return 0;
-    if (plan->n_rounds > 1)
+    if (plan->n_rounds > 1 || (tt_channels_differ(plan) && plan->spec.collective == TT_ALLREDUCE))
         return NAN;
     return (plan->spec.collective == TT_ALLREDUCE ? 2 : 1) * (alpha_s + (P - 1) * message_s);
 }

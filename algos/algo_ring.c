@@ -169,7 +169,7 @@ ring_time_s(const TtPlan *plan, double alpha_s, double beta_s_per_byte)
         return laps * (P - 1) * (R * alpha_s + n / P * beta_s_per_byte);
     if (P == 1)
         return 0;
-    if (plan->spec.n_channels > 1 && plan->spec.group_size < plan->spec.n_ranks)
+    if (tt_channels_differ(plan))
         return NAN; /* channels take different ways and do not all share each wire */
     /* The last slice makes all hops after the others have left: back to back if S slots cover a
      * hop, else in bursts of S slices, one burst per hop time. */

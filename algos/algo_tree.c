@@ -36,9 +36,8 @@ tree_init(TtPlan *plan, const char *args, GError **error)
 static guint32
 tree_program(const TtPlan *plan, guint rank, guint channel)
 {
-    guint v = tt_virtual_rank(plan, rank), P = plan->spec.n_ranks;
+    guint v = tt_virtual_rank(plan, channel, rank), P = plan->spec.n_ranks;
 
-    (void)channel;
     return tt_tree_kind(2 * v + 2 < P ? 2 : 2 * v + 1 < P ? 1 : 0, v == 0);
 }
 
@@ -65,12 +64,11 @@ tree_step(const TtPlan *plan, guint32 program, guint sub_lane, guint32 i)
 static guint
 tree_peer(const TtPlan *plan, guint rank, guint channel, guint role)
 {
-    guint v = tt_virtual_rank(plan, rank), P = plan->spec.n_ranks;
+    guint v = tt_virtual_rank(plan, channel, rank), P = plan->spec.n_ranks;
 
-    (void)channel;
     if (role == PARENT)
-        return v == 0 ? TT_NO_RANK : tt_real_rank(plan, (v - 1) / 2);
-    return 2 * v + role < P ? tt_real_rank(plan, 2 * v + role) : TT_NO_RANK;
+        return v == 0 ? TT_NO_RANK : tt_real_rank(plan, channel, (v - 1) / 2);
+    return 2 * v + role < P ? tt_real_rank(plan, channel, 2 * v + role) : TT_NO_RANK;
 }
 
 /* When the sum is complete at the root of a tree of @P ranks. A child's message takes @b alone; two
@@ -117,7 +115,7 @@ tree_time_s(const TtPlan *plan, double alpha_s, double beta_s_per_byte)
     double message_s = (double)plan->spec.count * tt_type_bytes(plan->spec.type) * beta_s_per_byte;
     guint P = plan->spec.n_ranks;
 
-    if (plan->n_rounds > 1)
+    if (plan->n_rounds > 1 || (tt_channels_differ(plan) && plan->spec.collective == TT_ALLREDUCE))
         return NAN;
     return (plan->spec.collective == TT_BROADCAST ? 0 : up_s(P, alpha_s, message_s)) +
            (plan->spec.collective == TT_REDUCE ? 0 : down_s(P, alpha_s, message_s));

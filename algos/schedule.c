@@ -365,20 +365,37 @@ tt_algo_find(const char *name)
     return NULL;
 }
 
+/* An allreduce has no root, so channels may start at different ranks; the root's place is given. */
+static gboolean
+is_rotated(const TtPlan *plan)
+{
+    return plan->spec.collective == TT_ALLREDUCE;
+}
+
 guint
-tt_virtual_rank(const TtPlan *plan, guint rank)
+tt_virtual_rank(const TtPlan *plan, guint channel, guint rank)
 {
     guint n = plan->spec.n_ranks, root = plan->spec.root;
 
+    if (is_rotated(plan))
+        return tt_ring_position(plan, channel, rank);
     return rank >= root ? rank - root : rank + n - root;
 }
 
 guint
-tt_real_rank(const TtPlan *plan, guint virtual_rank)
+tt_real_rank(const TtPlan *plan, guint channel, guint virtual_rank)
 {
     guint n = plan->spec.n_ranks, rank = virtual_rank + plan->spec.root;
 
+    if (is_rotated(plan))
+        return tt_ring_rank(plan, channel, virtual_rank);
     return rank >= n ? rank - n : rank;
+}
+
+gboolean
+tt_channels_differ(const TtPlan *plan)
+{
+    return plan->spec.n_channels > 1 && plan->spec.group_size < plan->spec.n_ranks;
 }
 
 guint

@@ -59,7 +59,7 @@ closed_forms_are_what_flows_take(void)
                             spec.slot_bytes = tt_plan_max_message_bytes(whole) / rounds;
                         n_compared += compare(tt_algos[a]->name, &spec);
                     }
-            CHECK(n_compared >= 8, "%s: only %u", tt_algos[a]->name, n_compared);
+            CHECK(n_compared >= 5, "%s: only %u", tt_algos[a]->name, n_compared);
         }
 }
 
