@@ -106,8 +106,8 @@ tt_tune_slot_bytes(const char *algorithm, const TtPlanSpec *spec, const TtTopolo
     plan = tt_plan_new(algorithm, &s.spec, NULL);
     if (!plan || options->level == TT_LEVEL_BOUND || spec->n_ranks < 2)
         return 0;
-    if (plan->n_chunks >= spec->n_ranks && spec->n_ranks > 2)
-        return 0; /* the data is already in as many pieces as there are ranks, all of them moving */
+    if (plan->n_chunks >= spec->n_ranks && spec->n_ranks > 2 && plan->lanes_per_channel == 1)
+        return 0; /* as many pieces as ranks, all of them moving, and no lanes to work side by side */
     s.message_bytes = tt_plan_max_message_bytes(plan);
     for (int i = 0; i <= MAX_LOG; i++)
         s.time_s[i] = NAN;
