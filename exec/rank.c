@@ -13,7 +13,7 @@
  * earlier makes the two miss each other again and again. With fewer cores than ranks, the one waited
  * for may need this very core. */
 #define SPINS_OWN_CORE    100000
-#define SPINS_SHARED_CORE 20
+#define SPINS_SHARED_CORE 4
 
 /* Buffers start at different distances from a page, so that the streams a step reads and writes at
  * the same time do not collide in the low address bits. */
