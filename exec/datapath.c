@@ -97,21 +97,18 @@ pass_over_data(TtRank *self, const TtMove *m)
 {
     const guint8 *in = m->in ? m->in->slot + m->offset : NULL;
     guint8 *out = m->out ? m->out->slot + m->offset : NULL;
-    guint stream = (m->flags & TT_MOVE_STREAM) != 0;
 
     switch (m->op) {
     case TT_OP_NOP: break;
-    case TT_OP_COPY: self->unit->copy[stream](m->dst, m->src, m->bytes); break;
-    case TT_OP_REDUCE: self->reduce[TT_CACHED](m->dst, m->dst, m->src, m->bytes); break;
-    case TT_OP_SEND: self->unit->copy[TT_CACHED](out, m->src, m->bytes); break;
-    case TT_OP_COPY_SEND: self->unit->copy2[stream](m->dst, out, m->src, m->bytes); break;
-    case TT_OP_RECV: self->unit->copy[stream](m->dst, in, m->bytes); break;
-    case TT_OP_RECV_COPY_SEND: self->unit->copy2[stream](m->dst, out, in, m->bytes); break;
-    case TT_OP_RECV_REDUCE: self->reduce[stream](m->dst, m->src, in, m->bytes); break;
-    case TT_OP_RECV_REDUCE_SEND: self->reduce[TT_CACHED](out, m->src, in, m->bytes); break;
-    case TT_OP_RECV_REDUCE_COPY_SEND:
-        self->reduce2[stream](m->dst, out, m->src, in, m->bytes);
-        break;
+    case TT_OP_COPY: self->unit->copy(m->dst, m->src, m->bytes); break;
+    case TT_OP_REDUCE: self->reduce(m->dst, m->dst, m->src, m->bytes); break;
+    case TT_OP_SEND: self->unit->copy(out, m->src, m->bytes); break;
+    case TT_OP_COPY_SEND: self->unit->copy2(m->dst, out, m->src, m->bytes); break;
+    case TT_OP_RECV: self->unit->copy(m->dst, in, m->bytes); break;
+    case TT_OP_RECV_COPY_SEND: self->unit->copy2(m->dst, out, in, m->bytes); break;
+    case TT_OP_RECV_REDUCE: self->reduce(m->dst, m->src, in, m->bytes); break;
+    case TT_OP_RECV_REDUCE_SEND: self->reduce(out, m->src, in, m->bytes); break;
+    case TT_OP_RECV_REDUCE_COPY_SEND: self->reduce2(m->dst, out, m->src, in, m->bytes); break;
     }
 }
 

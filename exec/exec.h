@@ -25,7 +25,7 @@ typedef struct TtTeam TtTeam;
 
 typedef struct {
     guint n_ranks;
-    const char *transport; /* "shm" */
+    const char *transport; /* NULL: "shm". "threads": ranks in this process, for sanitizers */
     guint64 max_bytes;     /* the largest vector that will be run */
     double timeout_s;      /* 0: 30 */
     gboolean pin;          /* rank r on core r % cores */

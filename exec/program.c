@@ -176,14 +176,6 @@ open_port(TtRank *self, guint32 number, guint peer, gboolean sends)
 /* --- the rank's half: moves ----------------------------------------------------------------------
  */
 
-/* Writing past the caches pays once what one iteration touches no longer fits the last level. */
-static gboolean
-wants_streaming(const TtJob *job)
-{
-    (void)job;
-    return FALSE;
-}
-
 /* Appends the pieces of one step in one round. FALSE if it has no elements. */
 static gboolean
 append_pieces(TtRank *self, guint lane, guint64 round, const TtJobStep *s, TtMove move)
@@ -245,8 +237,6 @@ append_step(TtRank *self, guint l, guint first_move, guint64 round, guint32 i)
         move.in = open_port(self, s->recv_connection, s->recv_peer, FALSE);
     if (s->send_peer != TT_NO_RANK)
         move.out = open_port(self, s->send_connection, s->send_peer, TRUE);
-    if (wants_streaming(&self->region->job))
-        move.flags = TT_MOVE_STREAM;
     if (append_pieces(self, l, round, s, move))
         return;
     if (move.dep != 0) {
@@ -308,8 +298,8 @@ tt_program_compile(TtRank *self)
     self->iteration = 0;
     g_array_set_size(self->moves, 0);
     g_array_set_size(self->deps, 1);
-    memcpy(self->reduce, self->unit->reduce[spec->type][redop], sizeof self->reduce);
-    memcpy(self->reduce2, self->unit->reduce2[spec->type][redop], sizeof self->reduce2);
+    self->reduce = self->unit->reduce[spec->type][redop];
+    self->reduce2 = self->unit->reduce2[spec->type][redop];
     compile_lanes(self);
 }
 

@@ -19,7 +19,7 @@ typedef struct {
     guint32 n_slots, peer;
 } TtPort;
 
-enum { TT_MOVE_FIRST = 1, TT_MOVE_LAST = 2, TT_MOVE_STREAM = 4 };
+enum { TT_MOVE_FIRST = 1, TT_MOVE_LAST = 2 };
 
 /* A contiguous piece of a step; FIRST waits for what the step needs, LAST hands over and
  * acknowledges. One cache line. */
@@ -66,8 +66,8 @@ typedef struct {
     GArray *moves; /* TtMove */
     GArray *deps;  /* TtDep; the first is not used */
     guint64 iteration;
-    TtReduce reduce[TT_N_STORES];
-    TtReduce2 reduce2[TT_N_STORES];
+    TtReduce reduce;
+    TtReduce2 reduce2;
     guint8 *vector[TT_N_BUFFERS]; /* address element 0 of the vector has, or would have */
 } TtRank;
 

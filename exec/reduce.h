@@ -14,17 +14,14 @@ typedef void (*TtReduce2)(void *dst, void *out, const void *a, const void *b, gs
 /* data = data / divisor; integers truncate */
 typedef void (*TtScale)(void *data, guint64 divisor, gsize bytes);
 
-/* Index of the two forms of a kernel: the streaming one writes dst past the caches. */
-enum { TT_CACHED, TT_STREAMED, TT_N_STORES };
-
 typedef struct {
     const char *name; /* "avx2" */
     gsize vector_bytes;
-    TtReduce reduce[TT_N_TYPES][TT_AVG][TT_N_STORES];
-    TtReduce2 reduce2[TT_N_TYPES][TT_AVG][TT_N_STORES];
+    TtReduce reduce[TT_N_TYPES][TT_AVG];
+    TtReduce2 reduce2[TT_N_TYPES][TT_AVG];
     TtScale scale[TT_N_TYPES];
-    void (*copy[TT_N_STORES])(void *dst, const void *src, gsize bytes);
-    void (*copy2[TT_N_STORES])(void *dst, void *out, const void *src, gsize bytes);
+    void (*copy)(void *dst, const void *src, gsize bytes);
+    void (*copy2)(void *dst, void *out, const void *src, gsize bytes);
 } TtReduceUnit;
 
 /* Units compiled in that this processor runs, narrowest first; ends with NULL. */

@@ -2,10 +2,8 @@
  */
 #include "exec/reduce.h"
 
-#define UNIT             portable
-#define VECTOR           16
-#define STREAM(to, bits) memcpy(to, &(bits), VECTOR)
-#define STREAM_END()     (void)0
+#define UNIT   portable
+#define VECTOR 16
 #include "exec/reduce_loops.inc"
 
 const TtReduceUnit *
