@@ -1,5 +1,5 @@
 /* engine.h - lanes walking through their steps: the state of a run. Private to sim/engine*.c,
- * record.c.
+ * record.c and sim.c.
  *
  * A lane goes through these states for every step; on the left what moves it on:
  *

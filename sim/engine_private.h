@@ -1,0 +1,141 @@
+/* engine_private.h - what engine.c, engine_lanes.c, engine_messages.c and engine_resources.c share.
+ *
+ * Inline is what every step of a lane passes through, most of it several times.
+ */
+#pragma once
+#include "sim/engine.h"
+
+static inline guint32
+tt_lane_index(const TtEngine *self, const TtLane *lane)
+{
+    return (guint32)(lane - self->lanes);
+}
+
+static inline TtTime
+tt_engine_now_ps(const TtEngine *self)
+{
+    return self->queue.now_ps;
+}
+
+/* Puts an event into the queue. Saturates at the end of time, where the loop gives up. */
+static inline void
+tt_engine_schedule(TtEngine *self, TtTime in_ps, guint32 kind, guint32 index)
+{
+    TtTime now = tt_engine_now_ps(self);
+
+    tt_event_queue_push(&self->queue, in_ps > TT_TIME_MAX - now ? TT_TIME_MAX : now + in_ps, kind,
+                        index);
+}
+
+static inline void
+tt_lane_make_ready(TtEngine *self, TtLane *lane)
+{
+    guint32 place;
+
+    if (lane->queued)
+        return;
+    lane->queued = TRUE;
+    place = self->ready_first + self->ready_n++;
+    self->ready[place >= self->total_lanes ? place - self->total_lanes : place] =
+        tt_lane_index(self, lane);
+}
+
+/* --- waiting, as the record sees it ------------------------------------------------------------
+ */
+
+static inline void
+tt_lane_begin_wait(TtEngine *self, TtLane *lane, TtLaneState state)
+{
+    gboolean again = lane->state == state;
+
+    lane->state = state;
+    if (self->watch && !(again && self->watch[tt_lane_index(self, lane)].waiting_since_ps >= 0))
+        self->watch[tt_lane_index(self, lane)].waiting_since_ps = tt_engine_now_ps(self);
+}
+
+static inline void
+tt_lane_note_wait(TtEngine *self, TtLane *lane, guint32 whom)
+{
+    TtWatch *watch = &self->watch[tt_lane_index(self, lane)];
+    TtTime waited_ps =
+        watch->waiting_since_ps < 0 ? 0 : tt_engine_now_ps(self) - watch->waiting_since_ps;
+
+    if (waited_ps > watch->longest_ps) {
+        watch->longest_ps = waited_ps;
+        watch->longest_for = whom;
+    }
+    watch->waiting_since_ps = -1;
+}
+
+/* --- lanes, engine.c and engine_lanes.c --------------------------------------------------------
+ */
+
+/* The lane has no step left in this iteration. */
+void tt_lane_finish(TtEngine *self, TtLane *lane);
+void tt_lane_advance(TtEngine *self, TtLane *lane);         /* as far as it gets at this instant */
+gboolean tt_lane_finish_work(TtEngine *self, TtLane *lane); /* TRUE if it can go on at once */
+void tt_lane_end_step(TtEngine *self, TtLane *lane);
+void tt_lane_end_opening(TtEngine *self, TtLane *lane);
+void tt_lane_enter_round(TtEngine *self, TtLane *lane);
+
+/* --- messages and slots, engine_messages.c -----------------------------------------------------
+ */
+
+void tt_connection_queue(TtEngine *self, guint32 connection, guint64 bytes);
+void tt_connection_injected(TtEngine *self, guint32 connection);
+
+/* Injects the message at once if no other is on its way into the connection. */
+static inline void
+tt_connection_post(TtEngine *self, guint32 connection, guint64 bytes)
+{
+    TtConnection *c = &self->connections[connection];
+
+    self->n_messages++;
+    if (c->first == TT_IDLE) {
+        c->first = TT_NONE;
+        tt_flows_start(self->flows, connection, bytes);
+    } else {
+        tt_connection_queue(self, connection, bytes);
+    }
+}
+
+static inline void
+tt_connection_arrived(TtEngine *self, guint32 connection)
+{
+    TtConnection *c = &self->connections[connection];
+    TtLane *reader = &self->lanes[c->reader];
+
+    c->n_arrived++;
+    if (reader->state == TT_LANE_MESSAGE && reader->recv == connection)
+        tt_lane_make_ready(self, reader);
+}
+
+static inline void
+tt_connection_slot_freed(TtEngine *self, guint32 connection)
+{
+    TtConnection *c = &self->connections[connection];
+    TtLane *writer = &self->lanes[c->writer];
+
+    if (c->free_slots++ > 0) /* nobody waits where a slot was free before */
+        return;
+    if (writer->state == TT_LANE_SLOT && writer->send == connection)
+        tt_lane_make_ready(self, writer);
+}
+
+/* --- workers and cores, engine_resources.c -----------------------------------------------------
+ */
+
+/* FALSE puts the lane in line; whoever releases the unit hands it on and wakes the lane. */
+gboolean tt_resource_acquire(TtEngine *self, TtResource *resource, TtLane *lane);
+void tt_resource_release(TtEngine *self, TtResource *resource);
+TtResource *tt_lane_core(TtEngine *self, const TtLane *lane);
+
+/* What the lane worked with. */
+static inline void
+tt_lane_release(TtEngine *self, TtLane *lane)
+{
+    if (self->n_cores > 0)
+        tt_resource_release(self, tt_lane_core(self, lane));
+    if (self->profile->workers_per_rank > 0)
+        tt_resource_release(self, &self->ranks[lane->rank].workers);
+}
