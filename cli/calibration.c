@@ -1,260 +1,306 @@
 #include "cli/calibration.h"
 #include "cli/measure.h"
+#include "cli/micro.h"
+#include "cli/progress.h"
 
-#include "algos/table.h"
 #include "exec/defaults.h"
 
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
-#define N_RANKS         2
-#define TINY_BYTES      8
-#define SMALLEST_BYTES  96 /* 1.5 * 2^6; the last size is max_bytes or just below */
-#define DEFAULT_MAX     (96ull << 20)
-#define MIN_STEP_S      1e-9 /* nothing costs less than a few cycles */
-#define RECORDINGS      7
-#define STATE_PROBES    60
-#define STATE_PAUSE_US  30000
+#define TINY_BYTES     8
+#define SMALLEST_BYTES 77           /* 1.2 * 2^6 */
+#define DENSE_BYTES    (512u << 10) /* from here on caches end: two sizes for each doubling */
+#define DEFAULT_MAX    (112ull << 20)
+#define MOST_POINTS    (TT_PROFILE_MAX_POINTS + 1) /* the tiny one gives the fixed parts */
+#define MIN_STEP_S     1e-9                        /* nothing costs less than a few cycles */
 
-/* The micro-plans, in the order in which they are solved. */
-typedef enum { NOTHING, COPY, REDUCE, SEND, COPY_SEND, RECV_REDUCE, FORWARD_COPY, FORWARD_REDUCE,
-               FORWARD_BOTH, N_MICRO } Micro;
-
-/* The step each adds to what is already known. */
-static const guint8 micro_op[N_MICRO] = {
-    [NOTHING] = TT_OP_NOP,
-    [COPY] = TT_OP_COPY,
-    [REDUCE] = TT_OP_REDUCE,
-    [SEND] = TT_OP_SEND, /* and recv */
-    [COPY_SEND] = TT_OP_COPY_SEND,
-    [RECV_REDUCE] = TT_OP_RECV_REDUCE,
-    [FORWARD_COPY] = TT_OP_RECV_COPY_SEND,
-    [FORWARD_REDUCE] = TT_OP_RECV_REDUCE_SEND,
-    [FORWARD_BOTH] = TT_OP_RECV_REDUCE_COPY_SEND,
-};
+#define PASSES   3   /* over all sizes, so that a moment's noise is one voice of three */
+#define BUDGET_S 75. /* then the states that are not through once are left out */
+#define RESTLESS 3   /* budgets after which, if none is, all are taken as one */
+#define RARE     20  /* a state seen less than once in so many probes is not waited for */
+#define PAUSE_US 20000
 
 typedef struct {
-    double bytes;           /* of one buffer */
-    double footprint_bytes; /* of all buffers of a rank */
-    double n_rounds;
-    double time_s[N_MICRO]; /* one iteration */
-    double send_share;      /* send / (send + recv), from the timeline */
+    double time_s[TT_N_MICRO][PASSES];          /* one iteration */
+    double share[TT_N_MICRO][TT_N_OPS][PASSES]; /* of its work */
+    double n_rounds[TT_N_MICRO], message_bytes[TT_N_MICRO];
 } Point;
 
-/* --- running micro-plans ----------------------------------------------------------------------- */
+/* What is known of one state. Items are (pass, point, micro), measured in this order. */
+typedef struct {
+    double flag_s; /* mean over its measurements */
+    guint n_seen, n_done;
+    Point *points; /* [n_points] */
+} State;
+
+typedef struct {
+    const TtCalibrateOptions *options;
+    TtTeam *team;
+    guint64 bytes[MOST_POINTS]; /* of one buffer */
+    guint n_points;
+    State states[TT_PROFILE_MAX_STATES];
+    guint n_states;
+    gboolean as_one; /* the machine is too restless to tell states apart */
+} Calibration;
+
+/* Sizes of 1.2 * 2^k bytes and, among the large ones, 1.7 * 2^k, in whole elements. */
+static void
+list_sizes(Calibration *c)
+{
+    guint64 max = c->options->max_bytes ? c->options->max_bytes : DEFAULT_MAX;
+    guint element = sizeof(float);
+
+    c->bytes[c->n_points++] = TINY_BYTES;
+    for (double bytes = SMALLEST_BYTES; bytes <= max && c->n_points + 1 < MOST_POINTS;
+         bytes *= c->options->quick ? 4 : 2) {
+        c->bytes[c->n_points++] = (guint64)bytes / element * element;
+        if (bytes >= DENSE_BYTES && bytes * 1.7 / 1.2 <= max && !c->options->quick)
+            c->bytes[c->n_points++] = (guint64)(bytes * 1.7 / 1.2) / element * element;
+    }
+}
 
 static guint
-micro_steps(Micro micro, guint peer, TtStep *steps)
+items_per_pass(const Calibration *c)
 {
-    TtStep reduce = tt_copy(TT_INPUT, TT_OUTPUT, 0);
-
-    reduce.op = TT_OP_REDUCE;
-    switch (micro) {
-    case COPY: steps[0] = tt_copy(TT_INPUT, TT_OUTPUT, 0); return 1;
-    case REDUCE: steps[0] = reduce; return 1;
-    case SEND:
-        steps[0] = tt_send(peer, TT_INPUT, 0);
-        steps[1] = tt_recv(peer, TT_OUTPUT, 0);
-        return 2;
-    case COPY_SEND:
-        steps[0] = tt_copy_send(peer, TT_INPUT, TT_OUTPUT, 0);
-        steps[1] = tt_recv(peer, TT_OUTPUT, 0);
-        return 2;
-    case RECV_REDUCE:
-        steps[0] = tt_send(peer, TT_INPUT, 0);
-        steps[1] = tt_recv_reduce(peer, TT_INPUT, TT_OUTPUT, 0);
-        return 2;
-    case FORWARD_COPY: steps[1] = tt_recv_copy_send(peer, peer, TT_OUTPUT, 0); break;
-    case FORWARD_REDUCE: steps[1] = tt_recv_reduce_send(peer, peer, TT_INPUT, 0); break;
-    case FORWARD_BOTH:
-        steps[1] = tt_recv_reduce_copy_send(peer, peer, TT_INPUT, TT_OUTPUT, 0);
-        break;
-    default: return 0;
-    }
-    steps[0] = tt_send(peer, TT_INPUT, 0);
-    steps[2] = tt_recv(peer, TT_OUTPUT, 0);
-    return 3;
+    return c->n_points * TT_N_MICRO;
 }
 
-static TtPlan *
-micro_plan(Micro micro, guint64 bytes, GError **error)
+/* --- measuring, state by state ------------------------------------------------------------------ */
+
+static State *
+find_state(Calibration *c, double flag_s)
 {
-    TtPlanSpec spec = { .collective = TT_ALLREDUCE,
-                        .n_ranks = N_RANKS,
-                        .count = bytes / sizeof(float),
-                        .type = TT_FLOAT32 };
-    TtTable *table = tt_table_new(N_RANKS, 1, 1);
+    for (guint i = 0; i < c->n_states; i++) {
+        double ratio = flag_s / c->states[i].flag_s;
 
-    for (guint rank = 0; rank < N_RANKS; rank++) {
-        TtStep steps[3];
-
-        g_array_append_vals(tt_table_steps(table, rank, 0), steps, micro_steps(micro, 1 - rank, steps));
+        if (c->as_one || (ratio < TT_PROFILE_STATE_FACTOR && ratio > 1 / TT_PROFILE_STATE_FACTOR))
+            return &c->states[i];
     }
-    tt_exec_defaults(&spec, "ring");
-    return tt_table_to_plan(table, "micro", &spec, error);
-}
-
-/* Share of the sending steps in the work of a recorded send-recv exchange. */
-static double
-send_share(const TtTimeline *timeline)
-{
-    double send = 0, recv = 0;
-
-    for (guint i = 0; i < timeline->events->len; i++) {
-        const TtEvent *e = &g_array_index(timeline->events, TtEvent, i);
-        double busy = MAX(0, (double)(e->end_ps - e->begin_ps - e->wait_ps));
-
-        if (e->op == TT_OP_SEND)
-            send += busy;
-        else if (e->op == TT_OP_RECV)
-            recv += busy;
-    }
-    return send + recv > 0 ? send / (send + recv) : 0.5;
+    if (c->n_states == TT_PROFILE_MAX_STATES)
+        return NULL;
+    c->states[c->n_states] = (State){ .flag_s = flag_s, .points = g_new0(Point, c->n_points) };
+    return &c->states[c->n_states++];
 }
 
 static gboolean
-record_send_share(TtTeam *team, const TtPlan *plan, double *share, GError **error)
+probe(Calibration *c, State **state, GError **error)
 {
-    TtRunOptions run = { .warmup = 1, .iterations = 1, .repeats = 1, .record = TRUE };
-    double shares[RECORDINGS];
-
-    for (guint i = 0; i < RECORDINGS; i++) {
-        TtRunResult result = { 0 };
-
-        if (!tt_team_run(team, plan, &run, &result, error))
-            return FALSE;
-        shares[i] = send_share(result.timeline);
-        tt_run_result_clear(&result);
-    }
-    *share = CLAMP(tt_median(shares, RECORDINGS), 0.05, 0.95);
-    return TRUE;
-}
-
-static gboolean
-measure_point(TtTeam *team, guint64 bytes, double flag_s, const TtCalibrateOptions *options, Point *point,
-              GError **error)
-{
-    TtMeasureOptions measure = { .samples = options->quick ? 3 : 7, .flag_s = flag_s };
-
-    point->bytes = bytes;
-    for (guint micro = 0; micro < N_MICRO; micro++) {
-        g_autoptr(TtPlan) plan = micro_plan(micro, bytes, error);
-        TtMeasurement m;
-
-        if (!plan || !tt_measure(team, plan, &measure, &m, error))
-            return FALSE;
-        point->time_s[micro] = m.time_s;
-        if (micro != SEND)
-            continue;
-        point->n_rounds = plan->n_rounds;
-        point->footprint_bytes = 2.0 * bytes;
-        if (!record_send_share(team, plan, &point->send_share, error))
-            return FALSE;
-    }
-    return TRUE;
-}
-
-/* Watches the flag latency for a while and takes the state the machine is in most of the time. */
-static gboolean
-find_usual_state(TtTeam *team, const TtCalibrateOptions *options, double *flag_s, GError **error)
-{
-    g_autoptr(TtPlan) plan = micro_plan(SEND, TINY_BYTES, error);
+    g_autoptr(TtPlan) plan = tt_micro_plan(TT_MICRO_SEND, TT_MICRO_RANKS, TINY_BYTES, error);
     TtRunOptions run = { .warmup = 10, .iterations = 100, .repeats = 1 };
-    guint n = options->quick ? STATE_PROBES / 3 : STATE_PROBES;
-    g_autofree double *flags = g_new(double, n);
+    TtRunResult result = { 0 };
 
-    if (!plan)
+    if (!plan || !tt_team_run(c->team, plan, &run, &result, error))
         return FALSE;
-    for (guint i = 0; i < n; i++) {
-        TtRunResult result = { 0 };
-
-        if (!tt_team_run(team, plan, &run, &result, error))
-            return FALSE;
-        flags[i] = result.flag_s;
-        tt_run_result_clear(&result);
-        g_usleep(STATE_PAUSE_US);
-    }
-    *flag_s = tt_usual_state(flags, n);
+    *state = find_state(c, result.flag_s);
+    if (*state)
+        (*state)->flag_s += (result.flag_s - (*state)->flag_s) / ++(*state)->n_seen;
+    tt_run_result_clear(&result);
     return TRUE;
 }
 
-/* --- solving ----------------------------------------------------------------------------------- */
-
-/* Time of each step at one point, from times of iterations; see calibration.h for the sums. */
 static void
-solve(const Point *point, double latency_s, double *step_s)
+keep(Calibration *c, State *state, const TtMicroSample *sample)
 {
-    const double *t = point->time_s;
-    double rounds = MAX(1, point->n_rounds), start = t[NOTHING];
-    double both = MAX(2 * MIN_STEP_S, (t[SEND] - start) / rounds - latency_s);
-    double send = both * point->send_share, recv = both - send;
+    guint item = state->n_done++, pass = item / items_per_pass(c), micro = item % TT_N_MICRO;
+    Point *point = &state->points[item / TT_N_MICRO % c->n_points];
 
-    step_s[TT_OP_NOP] = 0;
-    step_s[TT_OP_COPY] = (t[COPY] - start) / rounds;
-    step_s[TT_OP_REDUCE] = (t[REDUCE] - start) / rounds;
-    step_s[TT_OP_SEND] = send;
-    step_s[TT_OP_RECV] = recv;
-    step_s[TT_OP_COPY_SEND] = (t[COPY_SEND] - start) / rounds - latency_s - recv;
-    step_s[TT_OP_RECV_REDUCE] = (t[RECV_REDUCE] - start) / rounds - latency_s - send;
-    for (guint micro = FORWARD_COPY; micro <= FORWARD_BOTH; micro++)
-        step_s[micro_op[micro]] = (t[micro] - start) / rounds - 2 * latency_s - both;
-    for (guint op = TT_OP_COPY; op < TT_N_OPS; op++)
-        step_s[op] = MAX(step_s[op], MIN_STEP_S);
+    point->time_s[micro][pass] = sample->time_s;
+    for (guint op = 0; op < TT_N_OPS; op++)
+        point->share[micro][op][pass] = sample->share[op];
+    point->n_rounds[micro] = sample->n_rounds;
+    point->message_bytes[micro] = sample->message_bytes;
 }
 
-/* @points[0] is the tiny one. */
-static void
-fill_costs(TtProfile *profile, const Point *points, guint n)
+/* The next item of the state the machine is in; thrown away if it changed meanwhile. */
+static gboolean
+measure_next(Calibration *c, GError **error)
 {
-    double fixed_s[TT_N_OPS], step_s[TT_N_OPS];
+    TtMicroSample sample;
+    State *state;
+    guint item;
 
-    solve(&points[0], profile->latency_s, fixed_s);
-    for (guint i = 1; i < n; i++) {
-        double message = points[i].bytes / MAX(1, points[i].n_rounds);
+    if (!probe(c, &state, error))
+        return FALSE;
+    if (!state || state->n_done == PASSES * items_per_pass(c)) {
+        g_usleep(PAUSE_US);
+        return TRUE;
+    }
+    item = state->n_done;
+    if (!tt_micro_measure(c->team, item % TT_N_MICRO, c->bytes[item / TT_N_MICRO % c->n_points],
+                          &sample, error))
+        return FALSE;
+    if (c->as_one || (sample.steady && find_state(c, sample.flag_s) == state))
+        keep(c, state, &sample);
+    return TRUE;
+}
 
-        solve(&points[i], profile->latency_s, step_s);
-        for (guint op = TT_OP_COPY; op < TT_N_OPS; op++) {
-            TtOpCost *cost = &profile->op[op];
+/* Full when every state that is seen often has all its passes; enough when time is up and one has a
+ * pass. */
+static gboolean
+is_done(Calibration *c, double elapsed_s)
+{
+    double budget_s = c->options->quick ? BUDGET_S / 4 : BUDGET_S;
+    gboolean full = c->n_states > 0, enough = FALSE;
+    guint n_seen = 0;
 
-            cost->footprint_bytes[cost->n] = points[i].footprint_bytes;
-            cost->fixed_s[cost->n] = fixed_s[op];
-            cost->per_byte_s[cost->n] = MAX(0, step_s[op] - fixed_s[op]) / message;
+    for (guint i = 0; i < c->n_states; i++)
+        n_seen += c->states[i].n_seen;
+    for (guint i = 0; i < c->n_states; i++) {
+        const State *state = &c->states[i];
+
+        full =
+            full && (state->n_done == PASSES * items_per_pass(c) || state->n_seen * RARE < n_seen);
+        enough = enough || state->n_done >= items_per_pass(c);
+    }
+    if (!enough && elapsed_s > RESTLESS * budget_s)
+        c->as_one = TRUE;
+    return enough && (full || elapsed_s > budget_s);
+}
+
+static gboolean
+measure_all(Calibration *c, GError **error)
+{
+    TtProgress progress = tt_progress_begin(c->options->quiet);
+    gint64 begin_us = g_get_monotonic_time();
+
+    for (;;) {
+        double elapsed_s = (double)(g_get_monotonic_time() - begin_us) / 1e6;
+        guint most = 0;
+
+        if (is_done(c, elapsed_s))
+            break;
+        for (guint i = 0; i < c->n_states; i++)
+            most = MAX(most, c->states[i].n_done);
+        tt_progress_show(&progress, "calibrating: %u of %u measurements, %u state%s of the machine",
+                         most, PASSES * items_per_pass(c), c->n_states,
+                         c->n_states == 1 ? "" : "s");
+        if (!measure_next(c, error))
+            return FALSE;
+    }
+    tt_progress_wipe(&progress);
+    return TRUE;
+}
+
+/* --- solving ------------------------------------------------------------------------------------- */
+
+/* Passes in which the state got as far as this item. */
+static guint
+passes_of(const Calibration *c, const State *state, guint point, guint micro)
+{
+    guint item = point * TT_N_MICRO + micro;
+
+    return state->n_done <= item ? 0
+                                 : MIN(PASSES, (state->n_done - item - 1) / items_per_pass(c) + 1);
+}
+
+static double
+median_time_s(const Calibration *c, const State *state, guint point, guint micro)
+{
+    double time_s[PASSES];
+
+    memcpy(time_s, state->points[point].time_s[micro], sizeof time_s);
+    return tt_median(time_s, passes_of(c, state, point, micro));
+}
+
+/* Time of a step @op in one round of a micro-plan, beside starting and waiting for flags. */
+static double
+step_time_s(const Calibration *c, const State *state, guint point, guint micro, guint op)
+{
+    const Point *p = &state->points[point];
+    double share[PASSES];
+    double work_s =
+        (median_time_s(c, state, point, micro) - median_time_s(c, state, point, TT_MICRO_NOTHING)) /
+            p->n_rounds[micro] -
+        tt_micro_n_waits(micro) * state->flag_s;
+
+    memcpy(share, p->share[micro][op], sizeof share);
+    return work_s * tt_median(share, passes_of(c, state, point, micro));
+}
+
+/* Median over the micro-plans that have the step: its time, less @fixed_s,
+ * divided by its bytes if @per_byte. */
+static double
+solve(const Calibration *c, const State *state, guint point, guint op, double fixed_s,
+      gboolean per_byte)
+{
+    const Point *p = &state->points[point];
+    double found[TT_N_MICRO];
+    guint n = 0;
+
+    for (guint micro = TT_MICRO_COPY; micro < TT_N_MICRO; micro++)
+        if (p->share[micro][op][0] > 0)
+            found[n++] = (step_time_s(c, state, point, micro, op) - fixed_s) /
+                         (per_byte ? p->message_bytes[micro] : 1);
+    return tt_median(found, n);
+}
+
+/* Point 0 is the tiny one: its times are the fixed parts. */
+static void
+fill_profile(const Calibration *c, const State *state, TtProfile *profile)
+{
+    profile->latency_s = profile->credit_s = state->flag_s;
+    profile->start_s = median_time_s(c, state, 0, TT_MICRO_NOTHING);
+    for (guint op = TT_OP_COPY; op < TT_N_OPS; op++) {
+        TtOpCost *cost = &profile->op[op];
+        double fixed_s = MAX(MIN_STEP_S, solve(c, state, 0, op, 0, FALSE));
+
+        for (guint point = 1; point < c->n_points; point++) {
+            cost->footprint_bytes[cost->n] = 2.0 * (double)c->bytes[point];
+            cost->fixed_s[cost->n] = fixed_s;
+            cost->per_byte_s[cost->n] = MAX(0, solve(c, state, point, op, fixed_s, TRUE));
             cost->n++;
         }
     }
 }
 
-/* --- more ranks than cores ---------------------------------------------------------------------- */
+static int
+compare_seen(const void *a, const void *b)
+{
+    return (int)((const State *)b)->n_seen - (int)((const State *)a)->n_seen;
+}
+
+/* The state seen most first; those not through once left out. */
+static void
+fill_states(Calibration *c, TtProfile *profile)
+{
+    TtProfile *last = NULL;
+
+    qsort(c->states, c->n_states, sizeof(State), compare_seen);
+    for (guint i = 0; i < c->n_states; i++) {
+        if (c->states[i].n_done < items_per_pass(c))
+            continue;
+        if (last)
+            last->next = tt_profile_new_state(profile);
+        last = last ? last->next : profile;
+        fill_profile(c, &c->states[i], last);
+    }
+}
+
+/* --- more ranks than cores ------------------------------------------------------------------------ */
 
 /* Two ranks that share a core exchange a flag: each exchange turns the core over twice. */
 static gboolean
 measure_switch(guint cores, TtProfile *profile, GError **error)
 {
-    TtTeamOptions options = { .n_ranks = 2 * cores, .transport = "shm", .max_bytes = 4096, .pin = TRUE };
-    TtPlanSpec spec = { .n_ranks = options.n_ranks, .count = 2, .type = TT_FLOAT32 };
+    TtTeamOptions options = {
+        .n_ranks = 2 * cores, .transport = "shm", .max_bytes = 4096, .pin = TRUE
+    };
     TtMeasureOptions measure = { .samples = 5 };
-    TtTable *table = tt_table_new(options.n_ranks, 1, 1);
+    g_autoptr(TtPlan) plan = tt_micro_plan(TT_MICRO_SEND, options.n_ranks, TINY_BYTES, error);
     g_autoptr(TtTeam) team = NULL;
-    g_autoptr(TtPlan) plan = NULL;
     TtMeasurement m;
     double work_s = profile->op[TT_OP_SEND].fixed_s[0] + profile->op[TT_OP_RECV].fixed_s[0];
 
-    for (guint rank = 0; rank < options.n_ranks; rank++) {
-        TtStep steps[3];
-        guint peer = (rank + cores) % options.n_ranks;
-
-        g_array_append_vals(tt_table_steps(table, rank, 0), steps, micro_steps(SEND, peer, steps));
-    }
-    tt_exec_defaults(&spec, "ring");
-    plan = tt_table_to_plan(table, "switch", &spec, error);
-    if (!plan || !(team = tt_team_start(&options, error)) || !tt_measure(team, plan, &measure, &m, error))
+    if (!plan || !(team = tt_team_start(&options, error)) ||
+        !tt_measure(team, plan, &measure, &m, error))
         return FALSE;
-    profile->switch_s = MAX(0, m.time_s - 2 * work_s);
+    for (; profile; profile = profile->next)
+        profile->switch_s = MAX(0, m.time_s - 2 * work_s);
     return TRUE;
 }
 
-/* --- the whole ---------------------------------------------------------------------------------- */
+/* --- the whole ------------------------------------------------------------------------------------ */
 
 static char *
 cpu_name(void)
@@ -274,40 +320,25 @@ cpu_name(void)
     return g_strdup("unknown CPU");
 }
 
-static guint
-list_sizes(const TtCalibrateOptions *options, guint64 *sizes)
+static TtProfile *
+describe_machine(guint cores)
 {
-    guint64 max = options->max_bytes ? options->max_bytes : DEFAULT_MAX;
-    guint n = 0;
+    TtPlanSpec spec = { .n_ranks = TT_MICRO_RANKS, .count = 1 << 30, .type = TT_FLOAT32 };
+    TtProfile *profile = tt_profile_ideal();
+    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
+    g_autofree char *cpu = cpu_name();
 
-    sizes[n++] = TINY_BYTES;
-    for (guint64 bytes = SMALLEST_BYTES; bytes <= max && n < TT_PROFILE_MAX_POINTS;
-         bytes *= options->quick ? 4 : 2)
-        sizes[n++] = bytes;
-    return n;
-}
-
-static gboolean
-measure_all(TtTeam *team, const TtCalibrateOptions *options, TtProfile *profile, GError **error)
-{
-    guint64 sizes[TT_PROFILE_MAX_POINTS + 1];
-    Point points[TT_PROFILE_MAX_POINTS + 1];
-    guint n = list_sizes(options, sizes);
-
-    memset(points, 0, sizeof points);
-    if (!find_usual_state(team, options, &profile->latency_s, error))
-        return FALSE;
-    for (guint i = 0; i < n; i++) {
-        if (!options->quiet)
-            g_printerr("\rcalibrating: %u of %u sizes ", i + 1, n);
-        if (!measure_point(team, sizes[i], profile->latency_s, options, &points[i], error))
-            return FALSE;
-    }
-    if (!options->quiet)
-        g_printerr("\n");
-    profile->start_s = points[0].time_s[NOTHING];
-    fill_costs(profile, points, n);
-    return TRUE;
+    tt_exec_defaults(&spec, "direct");
+    g_free(profile->name);
+    profile->name = g_strdup("this");
+    profile->machine = g_strdup_printf("%s, %u cores", cpu, cores);
+    profile->measured_at = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ");
+    profile->covers_memory = TRUE;
+    profile->lane_pushes = TRUE;
+    profile->workers_per_rank = 1;
+    profile->cores = cores;
+    profile->uncut_bytes = (double)spec.slot_bytes;
+    return profile;
 }
 
 char *
@@ -320,32 +351,19 @@ TtProfile *
 tt_calibrate(const TtCalibrateOptions *options, GError **error)
 {
     guint cores = MAX(1, g_get_num_processors());
-    TtTeamOptions team_options = { .n_ranks = N_RANKS,
-                                   .transport = "shm",
-                                   .max_bytes = options->max_bytes ? options->max_bytes : DEFAULT_MAX,
-                                   .pin = TRUE };
-    g_autoptr(TtProfile) profile = tt_profile_ideal();
-    g_autoptr(TtTeam) team = tt_team_start(&team_options, error);
-    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
-    g_autofree char *cpu = cpu_name();
+    Calibration c = { .options = options };
+    TtTeamOptions team = { .n_ranks = TT_MICRO_RANKS, .transport = "shm", .pin = TRUE };
+    g_autoptr(TtProfile) profile = describe_machine(cores);
+    gboolean good;
 
-    if (!team)
-        return NULL;
-    g_free(profile->name);
-    profile->name = g_strdup("this");
-    g_free(profile->machine);
-    profile->machine = g_strdup_printf("%s, %u cores", cpu, cores);
-    g_free(profile->measured_at);
-    profile->measured_at = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ");
-    profile->covers_memory = TRUE;
-    profile->lane_pushes = TRUE;
-    profile->workers_per_rank = 1;
-    profile->cores = cores;
-    if (!measure_all(team, options, profile, error))
-        return NULL;
-    profile->credit_s = profile->latency_s;
-    g_clear_pointer(&team, tt_team_stop);
-    if (!measure_switch(cores, profile, error))
-        return NULL;
-    return g_steal_pointer(&profile);
+    list_sizes(&c);
+    team.max_bytes = 2 * c.bytes[c.n_points - 1];
+    c.team = tt_team_start(&team, error);
+    good = c.team && measure_all(&c, error);
+    g_clear_pointer(&c.team, tt_team_stop);
+    if (good)
+        fill_states(&c, profile);
+    for (guint i = 0; i < c.n_states; i++)
+        g_free(c.states[i].points);
+    return good && measure_switch(cores, profile, error) ? g_steal_pointer(&profile) : NULL;
 }

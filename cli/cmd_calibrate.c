@@ -15,23 +15,24 @@ static const GOptionEntry entries[] = {
     { "quick", 'q', 0, G_OPTION_ARG_NONE, &quick, "Fewer sizes and samples: a quarter of the time",
       NULL },
     { "max-bytes", 0, 0, G_OPTION_ARG_STRING, &max_bytes,
-      "Largest buffer measured (default 96M); three of it are needed per rank", "SIZE" },
+      "Largest buffer measured (default 112M); three of it are needed per rank", "SIZE" },
     { "quiet", 0, 0, G_OPTION_ARG_NONE, &quiet, "No progress on standard error", NULL },
     { NULL }
 };
 
 static void
-print_cost_header(const TtProfile *profile)
+print_state(const TtProfile *profile)
 {
     static const double footprints[] = { 64e3, 1e6, 16e6, 128e6 };
 
-    printf("#\n# time of one step = fixed + bytes * per byte, at what a rank touches in all\n");
+    printf("#\n# while a flag takes %.0f ns:\n", profile->latency_s * 1e9);
     printf("# %-24s %9s", "step", "fixed(ns)");
     for (guint i = 0; i < G_N_ELEMENTS(footprints); i++)
         printf("   GB/s@%-5s", ((const char *[]){ "64K", "1M", "16M", "128M" })[i]);
     printf("\n");
     for (guint op = TT_OP_COPY; op < TT_N_OPS; op++) {
-        printf("  %-24s %9.1f", tt_op_name(op), 1e9 * tt_profile_op_s(profile, op, 0, footprints[0]));
+        printf("  %-24s %9.1f", tt_op_name(op),
+               1e9 * tt_profile_op_s(profile, op, 0, footprints[0]));
         for (guint i = 0; i < G_N_ELEMENTS(footprints); i++) {
             double fixed_s = tt_profile_op_s(profile, op, 0, footprints[i]);
             double rate = 1e6 / (tt_profile_op_s(profile, op, 1000000, footprints[i]) - fixed_s);
@@ -46,10 +47,12 @@ static void
 print_profile(const TtProfile *profile, const char *path)
 {
     printf("# tutti %s calibrate: %s\n", TT_VERSION, profile->machine);
-    printf("# flag latency %.0f ns, start %.0f ns, turning a core to another rank %.2f us\n",
-           profile->latency_s * 1e9, profile->start_s * 1e9, profile->switch_s * 1e6);
-    print_cost_header(profile);
-    printf("# kept in %s\n", path);
+    printf("# start %.0f ns, turning a core to another rank %.2f us\n", profile->start_s * 1e9,
+           profile->switch_s * 1e6);
+    printf("# time of one step = fixed + bytes * per byte, at what a rank touches in all\n");
+    for (const TtProfile *state = profile; state; state = state->next)
+        print_state(state);
+    printf("#\n# kept in %s\n", path);
 }
 
 static int

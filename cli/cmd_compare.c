@@ -57,11 +57,11 @@ add_row(Compare *c, const TtPlan *plan, const TtCase *k, const TtComparison *com
     row.diverges = where;
     tt_report_add(c->report, &row);
     if (tt_report_is_table(c->report))
-        tt_print_compare_row(&row, comparison->measured.other_state);
+        tt_print_compare_row(&row, !comparison->measured.state);
     fflush(stdout);
     g_array_append_val(c->errors, sample);
     c->n_wrong += comparison->measured.wrong > 0;
-    c->n_other_state += comparison->measured.other_state;
+    c->n_other_state += !comparison->measured.state;
 }
 
 static gboolean
@@ -96,7 +96,8 @@ compare_case(Compare *c, const TtCase *k, gboolean keep, GError **error)
         g_autoptr(GError) why = NULL;
         g_autoptr(TtPlan) plan = make_plan(c, algorithms[i], k, &why);
 
-        if (!plan && c->options->algo_all && g_error_matches(why, TT_PLAN_ERROR, TT_PLAN_ERROR_USAGE)) {
+        if (!plan && c->options->algo_all &&
+            g_error_matches(why, TT_PLAN_ERROR, TT_PLAN_ERROR_USAGE)) {
             tt_report_warn(c->report, "%s left out: %s", algorithms[i], why->message);
             continue;
         }
@@ -130,11 +131,13 @@ print_heading(const Compare *c)
     tt_report_comment(c->report, "tutti %s compare: %s on %s, %u ranks", TT_VERSION,
                       tt_collective_name(c->options->collective), tt_topology_name(c->setup.topo),
                       c->setup.n_ranks);
-    tt_report_comment(c->report, "profile %s%s%s, flag latency %.0f ns, reduce %s",
+    tt_report_comment(c->report, "profile %s%s%s, reduce %s",
                       profile->machine ? profile->machine : profile->name,
                       profile->measured_at ? ", measured " : "",
-                      profile->measured_at ? profile->measured_at : "", profile->latency_s * 1e9,
-                      tt_reduce_unit());
+                      profile->measured_at ? profile->measured_at : "", tt_reduce_unit());
+    for (; profile; profile = profile->next)
+        tt_report_comment(c->report, "state of the machine: a flag takes %.0f ns",
+                          profile->latency_s * 1e9);
     if (tt_report_is_table(c->report))
         tt_print_compare_header();
     fflush(stdout);
@@ -147,7 +150,8 @@ print_verdict(const Compare *c)
         return;
     tt_print_error_summary(c->errors);
     if (c->n_other_state)
-        tt_report_comment(c->report, "~ measured in another state of the machine than the profile's");
+        tt_report_comment(c->report,
+                          "~ measured in a state of the machine that the profile does not know");
     if (c->n_wrong)
         tt_report_comment(c->report, "Out of bounds values : %u FAILED", c->n_wrong);
 }
@@ -165,8 +169,9 @@ find_profile(Compare *c, GError **error)
     if (g_file_test(kept, G_FILE_TEST_EXISTS)) {
         c->setup.profile = tt_profile_open(kept, error);
     } else {
-        tt_report_warn(c->report, "no profile of this machine yet: calibrating quickly (tutti calibrate "
-                                  "keeps a better one)");
+        tt_report_warn(c->report,
+                       "no profile of this machine yet: calibrating quickly (tutti calibrate "
+                       "keeps a better one)");
         c->setup.profile = tt_calibrate(&how, error);
     }
     return c->setup.profile != NULL;
@@ -178,10 +183,11 @@ check_topology(const Compare *c, GError **error)
 {
     if (tt_topology_n_nodes(c->setup.topo) == 1 && tt_topology_cores_per_node(c->setup.topo) > 0)
         return TRUE;
-    g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
-                "compare runs its ranks on this machine, and --topo %s is not one machine of CPU cores "
-                "(use --topo this)",
-                tt_topology_name(c->setup.topo));
+    g_set_error(
+        error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
+        "compare runs its ranks on this machine, and --topo %s is not one machine of CPU cores "
+        "(use --topo this)",
+        tt_topology_name(c->setup.topo));
     return FALSE;
 }
 
@@ -202,8 +208,8 @@ start(Compare *c, const GArray *cases, GError **error)
 static int
 compare_run(const TtOptions *options, GError **error)
 {
-    g_autoptr(TtReport) report =
-        tt_report_new(options, TT_FIELDS_CALL | TT_FIELDS_PLAN | TT_FIELDS_COMPARE | TT_FIELDS_WRONG);
+    g_autoptr(TtReport) report = tt_report_new(options, TT_FIELDS_CALL | TT_FIELDS_PLAN |
+                                                            TT_FIELDS_COMPARE | TT_FIELDS_WRONG);
     g_autoptr(GPtrArray) timelines =
         g_ptr_array_new_with_free_func((GDestroyNotify)tt_timeline_free);
     g_autoptr(GArray) errors = g_array_new(FALSE, FALSE, sizeof(TtErrorSample));

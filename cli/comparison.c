@@ -87,11 +87,12 @@ tt_divergence_text(const TtDivergence *d)
 
 /* --- one cell ------------------------------------------------------------------------------------ */
 
+/* For the state of the machine the samples were taken in. */
 static gboolean
 predict(const TtPlan *plan, const TtCompareOptions *options, TtComparison *c, GError **error)
 {
     TtSimOptions sim = { .level = TT_LEVEL_FLOW,
-                         .profile = options->profile,
+                         .profile = c->measured.state ? c->measured.state : options->profile,
                          .iterations = SIM_ITERATIONS,
                          .in_place = options->in_place,
                          .record = TRUE };
@@ -111,11 +112,9 @@ static gboolean
 record(TtTeam *team, const TtPlan *plan, const TtCompareOptions *options, TtComparison *c,
        GError **error)
 {
-    TtRunOptions run = { .warmup = 1,
-                         .iterations = 1,
-                         .repeats = 1,
-                         .in_place = options->in_place,
-                         .record = TRUE };
+    TtRunOptions run = {
+        .warmup = 1, .iterations = 1, .repeats = 1, .in_place = options->in_place, .record = TRUE
+    };
     double best_gap = INFINITY;
 
     for (guint i = 0; i < RECORD_TRIES; i++) {
@@ -145,11 +144,11 @@ tt_compare(TtTeam *team, const TtPlan *plan, const TtCompareOptions *options,
     TtMeasureOptions measure = { .in_place = options->in_place,
                                  .check = options->check,
                                  .samples = options->samples,
-                                 .flag_s = options->profile->latency_s };
+                                 .states = options->profile };
     TtComparison c = { 0 };
 
-    if (!predict(plan, options, &c, error) || !tt_measure(team, plan, &measure, &c.measured, error) ||
-        !record(team, plan, options, &c, error)) {
+    if (!tt_measure(team, plan, &measure, &c.measured, error) ||
+        !predict(plan, options, &c, error) || !record(team, plan, options, &c, error)) {
         tt_comparison_clear(&c);
         return FALSE;
     }

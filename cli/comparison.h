@@ -17,7 +17,7 @@ typedef struct {
     double predicted_s, bound_s;
     double error;
     TtMeasurement measured;
-    TtDivergence worst;              /* the step whose work differs most; rank TT_NO_RANK if none */
+    TtDivergence worst; /* the step whose work differs most; rank TT_NO_RANK if none */
     TtTimeline *predicted, *recorded; /* one iteration each; owned */
 } TtComparison;
 

@@ -2,9 +2,8 @@
 
 #include <stdlib.h>
 
-#define STATE_FACTOR 1.5
 #define MAX_ITERATIONS 2000
-#define MISS_PAUSE_US 20000 /* states last a quarter of a second and more; no use asking at once */
+#define MISS_PAUSE_US  20000 /* states last a quarter of a second and more; no use asking at once */
 
 static int
 compare_doubles(const void *a, const void *b)
@@ -36,37 +35,14 @@ tt_median(double *values, guint n)
     return tt_quantile(values, n, 0.5);
 }
 
-double
-tt_usual_state(double *flags, guint n)
-{
-    guint best = 0, best_n = 0;
-
-    if (n == 0)
-        return 0;
-    qsort(flags, n, sizeof *flags, compare_doubles);
-    for (guint i = 0, end = 0; i < n; i++) {
-        while (end < n && flags[end] <= flags[i] * STATE_FACTOR)
-            end++;
-        if (end - i > best_n) {
-            best = i;
-            best_n = end - i;
-        }
-    }
-    return tt_quantile(flags + best, best_n, 0.5);
-}
-
-static gboolean
-same_state(double flag_s, double wanted_s)
-{
-    return wanted_s <= 0 || (flag_s < wanted_s * STATE_FACTOR && flag_s > wanted_s / STATE_FACTOR);
-}
-
 /* Iterations that make one timed loop last about @sample_s. */
 static gboolean
-choose_iterations(TtTeam *team, const TtPlan *plan, const TtMeasureOptions *options, guint *iterations,
-                  GError **error)
+choose_iterations(TtTeam *team, const TtPlan *plan, const TtMeasureOptions *options,
+                  guint *iterations, GError **error)
 {
-    TtRunOptions run = { .warmup = 1, .iterations = 2, .repeats = 1, .in_place = options->in_place };
+    TtRunOptions run = {
+        .warmup = 1, .iterations = 2, .repeats = 1, .in_place = options->in_place
+    };
     double sample_s = options->sample_s > 0 ? options->sample_s : 2e-3;
     TtRunResult result = { 0 };
 
@@ -90,27 +66,49 @@ check_once(TtTeam *team, const TtPlan *plan, gboolean in_place, gint64 *wrong, G
     return TRUE;
 }
 
+/* Samples by state: one list for each of interest, the last for all others. */
 typedef struct {
-    GArray *time_s, *flag_s; /* samples in the state */
-    GArray *other_time_s, *other_flag_s;
+    const TtProfile *state[TT_PROFILE_MAX_STATES + 1];
+    GArray *time_s[TT_PROFILE_MAX_STATES + 1], *flag_s[TT_PROFILE_MAX_STATES + 1];
+    guint n, n_taken;
 } Samples;
 
 static void
-samples_init(Samples *s)
+samples_init(Samples *s, const TtProfile *states)
 {
-    GArray **arrays[] = { &s->time_s, &s->flag_s, &s->other_time_s, &s->other_flag_s };
-
-    for (guint i = 0; i < G_N_ELEMENTS(arrays); i++)
-        *arrays[i] = g_array_new(FALSE, FALSE, sizeof(double));
+    *s = (Samples){ 0 };
+    for (; states && s->n < TT_PROFILE_MAX_STATES; states = states->next)
+        s->state[s->n++] = states;
+    s->state[s->n++] = NULL;
+    for (guint i = 0; i < s->n; i++) {
+        s->time_s[i] = g_array_new(FALSE, FALSE, sizeof(double));
+        s->flag_s[i] = g_array_new(FALSE, FALSE, sizeof(double));
+    }
 }
 
 static void
 samples_clear(Samples *s)
 {
-    g_array_unref(s->time_s);
-    g_array_unref(s->flag_s);
-    g_array_unref(s->other_time_s);
-    g_array_unref(s->other_flag_s);
+    for (guint i = 0; i < s->n; i++) {
+        g_array_unref(s->time_s[i]);
+        g_array_unref(s->flag_s[i]);
+    }
+}
+
+/* Returns how many samples that one's state now has, and whether it is one of interest. */
+static guint
+samples_add(Samples *s, const TtProfile *states, const TtRunResult *result, gboolean *of_interest)
+{
+    const TtProfile *state = states ? tt_profile_state(states, result->flag_s) : NULL;
+    guint i = 0;
+
+    while (s->state[i] != state)
+        i++;
+    g_array_append_val(s->time_s[i], result->time_s);
+    g_array_append_val(s->flag_s[i], result->flag_s);
+    s->n_taken++;
+    *of_interest = !states || state;
+    return s->time_s[i]->len;
 }
 
 static gboolean
@@ -122,26 +120,55 @@ take_samples(TtTeam *team, const TtPlan *plan, const TtMeasureOptions *options, 
                          .repeats = 1,
                          .in_place = options->in_place };
     guint wanted = options->samples ? options->samples : 7;
-    gint64 patience_us = (options->patience_s > 0 ? options->patience_s : 1) * 1e6;
+    gint64 patience_us = (gint64)((options->patience_s > 0 ? options->patience_s : 1) * 1e6);
     gint64 deadline_us = g_get_monotonic_time() + patience_us;
 
-    while (samples->time_s->len < wanted) {
+    for (;;) {
         TtRunResult result = { 0 };
-        gboolean hit;
+        gboolean of_interest;
+        guint n;
 
         if (!tt_team_run(team, plan, &run, &result, error))
             return FALSE;
-        hit = same_state(result.flag_s, options->flag_s);
-        g_array_append_val(hit ? samples->time_s : samples->other_time_s, result.time_s);
-        g_array_append_val(hit ? samples->flag_s : samples->other_flag_s, result.flag_s);
+        n = samples_add(samples, options->states, &result, &of_interest);
         tt_run_result_clear(&result);
-        if (hit)
-            continue;
-        if (g_get_monotonic_time() > deadline_us && samples->other_time_s->len >= wanted)
-            break;
-        g_usleep(MISS_PAUSE_US);
+        if (n >= wanted && (of_interest || g_get_monotonic_time() > deadline_us))
+            return TRUE;
+        if (!of_interest)
+            g_usleep(MISS_PAUSE_US);
     }
-    return TRUE;
+}
+
+/* The state with the most samples; one of interest if any has at least three. */
+static guint
+choose_state(const Samples *s)
+{
+    guint others = s->n - 1, best = others;
+
+    for (guint i = 0; i < others; i++)
+        if (s->time_s[i]->len >= 3 && (best == others || s->time_s[i]->len > s->time_s[best]->len))
+            best = i;
+    return best;
+}
+
+static void
+summarise(Samples *s, TtMeasurement *m)
+{
+    guint chosen = choose_state(s);
+    GArray *time_s = s->time_s[chosen], *flag_s = s->flag_s[chosen];
+
+    if (!s->state[chosen]) /* too few of any state to mean anything: use what there is */
+        for (guint i = 0; i < chosen; i++) {
+            g_array_append_vals(time_s, s->time_s[i]->data, s->time_s[i]->len);
+            g_array_append_vals(flag_s, s->flag_s[i]->data, s->flag_s[i]->len);
+        }
+    m->state = s->state[chosen];
+    m->n_taken = s->n_taken;
+    m->n_used = time_s->len;
+    m->time_s = tt_median((double *)(void *)time_s->data, time_s->len);
+    m->low_s = tt_quantile((const double *)(const void *)time_s->data, time_s->len, 0.25);
+    m->high_s = tt_quantile((const double *)(const void *)time_s->data, time_s->len, 0.75);
+    m->flag_s = tt_median((double *)(void *)flag_s->data, flag_s->len);
 }
 
 gboolean
@@ -150,28 +177,15 @@ tt_measure(TtTeam *team, const TtPlan *plan, const TtMeasureOptions *options,
 {
     TtMeasurement m = { .wrong = -1 };
     Samples samples;
-    GArray *time_s, *flag_s;
     guint iterations = 1;
     gboolean good;
 
-    samples_init(&samples);
+    samples_init(&samples, options->states);
     good = choose_iterations(team, plan, options, &iterations, error) &&
            take_samples(team, plan, options, iterations, &samples, error) &&
            (!options->check || check_once(team, plan, options->in_place, &m.wrong, error));
     if (good) {
-        m.n_taken = samples.time_s->len + samples.other_time_s->len;
-        m.other_state = samples.time_s->len < 3;
-        if (m.other_state) { /* too few to mean anything: use what there is, and say so */
-            g_array_append_vals(samples.time_s, samples.other_time_s->data, samples.other_time_s->len);
-            g_array_append_vals(samples.flag_s, samples.other_flag_s->data, samples.other_flag_s->len);
-        }
-        time_s = samples.time_s;
-        flag_s = samples.flag_s;
-        m.n_used = time_s->len;
-        m.time_s = tt_median((double *)(void *)time_s->data, time_s->len);
-        m.low_s = tt_quantile((const double *)(const void *)time_s->data, time_s->len, 0.25);
-        m.high_s = tt_quantile((const double *)(const void *)time_s->data, time_s->len, 0.75);
-        m.flag_s = tt_median((double *)(void *)flag_s->data, flag_s->len);
+        summarise(&samples, &m);
         *measurement = m;
     }
     samples_clear(&samples);

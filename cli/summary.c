@@ -33,7 +33,10 @@ print_class(const char *name, const GArray *samples, guint64 above, guint64 up_t
 void
 tt_print_error_summary(const GArray *samples)
 {
-    static const struct { const char *name; guint64 above, up_to; } classes[] = {
+    static const struct {
+        const char *name;
+        guint64 above, up_to;
+    } classes[] = {
         { "up to 16 KiB", 0, 16ull << 10 },
         { "up to 1 MiB", 16ull << 10, 1ull << 20 },
         { "up to 64 MiB", 1ull << 20, 64ull << 20 },

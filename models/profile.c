@@ -28,7 +28,38 @@ tt_profile_free(TtProfile *profile)
     g_free(profile->name);
     g_free(profile->machine);
     g_free(profile->measured_at);
+    tt_profile_free(profile->next);
     g_free(profile);
+}
+
+TtProfile *
+tt_profile_new_state(const TtProfile *profile)
+{
+    TtProfile *state = g_new(TtProfile, 1);
+
+    *state = *profile;
+    memset(state->op, 0, sizeof state->op);
+    state->name = g_strdup(profile->name);
+    state->machine = state->measured_at = NULL;
+    state->next = NULL;
+    return state;
+}
+
+const TtProfile *
+tt_profile_state(const TtProfile *profile, double flag_s)
+{
+    const TtProfile *best = NULL;
+    double best_ratio = TT_PROFILE_STATE_FACTOR;
+
+    for (; profile; profile = profile->next) {
+        double ratio = MAX(flag_s, profile->latency_s) / MIN(flag_s, profile->latency_s);
+
+        if (ratio < best_ratio) { /* false where a latency is 0 */
+            best = profile;
+            best_ratio = ratio;
+        }
+    }
+    return best;
 }
 
 /* Linear in log(footprint) between points, flat outside. */
@@ -53,6 +84,15 @@ interpolate(const TtOpCost *cost, const double *value, double footprint_bytes)
     }
     share = log(footprint_bytes / x[low]) / log(x[high] / x[low]);
     return value[low] + share * (value[high] - value[low]);
+}
+
+double
+tt_profile_footprint(const TtProfile *profile, double footprint_bytes, guint64 n_rounds,
+                     double message_bytes)
+{
+    if (n_rounds > 1 || message_bytes > profile->uncut_bytes)
+        return footprint_bytes;
+    return MIN(footprint_bytes, 2 * message_bytes);
 }
 
 double

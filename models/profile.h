@@ -9,7 +9,9 @@
  *
  * where footprint is what the rank touches during the collective (its buffers), since that decides
  * which cache or memory the bytes come from. per_byte is a curve through measured points, linear in
- * log(footprint), flat outside.
+ * log(footprint), flat outside. A message that is not cut into rounds and is no longer than uncut_bytes was
+ * measured at a footprint of twice its length, and is looked up there: how many slots it cycles
+ * through decides then, not the buffers (see tt_profile_footprint()).
  */
 #pragma once
 #include "models/units.h"
@@ -19,7 +21,7 @@ GQuark tt_profile_error_quark(void);
 typedef enum { TT_PROFILE_ERROR_USAGE, TT_PROFILE_ERROR_FILE } TtProfileError;
 
 #define TT_PROFILE_OPS        10 /* as many as TtOp has values; checked where both are known */
-#define TT_PROFILE_MAX_POINTS 32
+#define TT_PROFILE_MAX_POINTS 64
 
 typedef struct {
     guint n;                                    /* points, 0: free */
@@ -28,7 +30,8 @@ typedef struct {
     double per_byte_s[TT_PROFILE_MAX_POINTS];
 } TtOpCost;
 
-typedef struct {
+typedef struct TtProfile TtProfile;
+struct TtProfile {
     char *name;    /* "ideal", "tutti", or the path it was read from */
     char *machine; /* what it was measured on, NULL for built-in ones */
     char *measured_at; /* ISO date, NULL */
@@ -38,14 +41,27 @@ typedef struct {
     gboolean lane_pushes;     /* a lane is busy until its message is injected; else it only posts it */
     guint workers_per_rank;   /* lanes of a rank that can work at once; 0: all */
     guint cores;              /* cores the ranks of a node share; 0: one for every worker */
+    double uncut_bytes;       /* 0: footprints as they are */
     double latency_s;         /* added to every message: flag seen by the other side */
     double credit_s;          /* a freed slot is seen by the sender this much later */
     double start_s;           /* once per collective and rank */
     double switch_s;          /* a core turns to another rank */
     TtOpCost op[TT_PROFILE_OPS];
-} TtProfile;
+
+    TtProfile *next; /* the same machine in another state: other latency_s, credit_s and op; NULL: none.
+                        The cores of a virtual machine move closer together and farther apart. Owned. */
+};
+
+#define TT_PROFILE_MAX_STATES 4
 
 TtProfile *tt_profile_ideal(void);
+
+/* A copy of @profile's scalars, with no costs, no names and no next: another state of its machine. */
+TtProfile *tt_profile_new_state(const TtProfile *profile);
+
+/* The state whose latency is within a factor 1.5 of @flag_s, the closest such; NULL if there is none. */
+const TtProfile *tt_profile_state(const TtProfile *profile, double flag_s);
+#define TT_PROFILE_STATE_FACTOR 1.5
 
 /* A profile by name ("ideal", "tutti") or from a file `tutti calibrate` wrote. */
 TtProfile *tt_profile_open(const char *name_or_path, GError **error);
@@ -55,6 +71,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(TtProfile, tt_profile_free)
 /* .ini with units on every quantity, source and kind on every group. Written whole or not at all. */
 char *tt_profile_to_text(const TtProfile *profile);
 gboolean tt_profile_save(const TtProfile *profile, const char *path, GError **error);
+
+/* Where to look up a plan whose rank touches @footprint_bytes, in @n_rounds rounds of messages of at most
+ * @message_bytes. */
+double tt_profile_footprint(const TtProfile *profile, double footprint_bytes, guint64 n_rounds,
+                            double message_bytes);
 
 /* Seconds a lane works on one step. O(log points). */
 double tt_profile_op_s(const TtProfile *profile, guint op, guint64 bytes, double footprint_bytes);

@@ -1,15 +1,14 @@
 #include "models/profile_file.h"
 
 #include <glib/gstdio.h>
-#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define MAX_FILE_BYTES (1 << 20)
 #define MAX_COUNT      65535 /* workers, cores */
-#define PER_BYTE       "/B"
 
 /* Names of the steps in files; the order is that of TtOp, which models/ does not see. */
-static const char *const op_names[TT_PROFILE_OPS] = {
+const char *const tt_profile_op_names[TT_PROFILE_OPS] = {
     "nop",
     "copy",
     "reduce",
@@ -116,18 +115,29 @@ parse_footprint(const char *text, double *value, GError **error)
     return TRUE;
 }
 
+static gboolean
+read_bytes(const Source *src, const char *group, const char *key, double *bytes, GError **error)
+{
+    g_autofree char *text = NULL;
+    GError *cause = NULL;
+
+    if (read_text(src, group, key, &text) && !parse_footprint(text, bytes, &cause))
+        return fail_with(src, group, key, cause, error);
+    return TRUE;
+}
+
 /* "50 ps/B" */
 static gboolean
 parse_per_byte(const char *text, double *value, GError **error)
 {
     g_autofree char *time = NULL;
 
-    if (!g_str_has_suffix(text, PER_BYTE)) {
+    if (!g_str_has_suffix(text, TT_PER_BYTE)) {
         g_set_error(error, TT_PROFILE_ERROR, TT_PROFILE_ERROR_FILE,
                     "\"%.40s\" must be a time per byte, like 50 ps/B", text);
         return FALSE;
     }
-    time = g_strndup(text, strlen(text) - strlen(PER_BYTE));
+    time = g_strndup(text, strlen(text) - strlen(TT_PER_BYTE));
     return tt_parse_seconds(time, value, error);
 }
 
@@ -158,16 +168,15 @@ read_list(const Source *src, const char *group, const char *key,
 }
 
 static gboolean
-read_op(const Source *src, const char *group, TtProfile *profile, GError **error)
+read_op(const Source *src, const char *group, const char *name, TtProfile *profile, GError **error)
 {
-    const char *name = group + strlen("op ");
     TtOpCost cost = { 0 };
     guint op = 0;
 
-    while (op < TT_PROFILE_OPS && strcmp(op_names[op], name) != 0)
+    while (op < TT_PROFILE_OPS && strcmp(tt_profile_op_names[op], name) != 0)
         op++;
     if (op == TT_PROFILE_OPS) {
-        g_autofree char *known = g_strjoinv(", ", (char **)op_names);
+        g_autofree char *known = g_strjoinv(", ", (char **)tt_profile_op_names);
 
         return fail(src, group, NULL, error, "unknown step (one of: %s)", known);
     }
@@ -192,7 +201,7 @@ typedef struct {
 
 static const char *const profile_keys[] = { "machine", "measured_at", NULL };
 static const char *const lanes_keys[] = { "covers_memory", "push", "workers_per_rank", "cores",
-                                          NULL };
+                                          "uncut",         NULL };
 static const char *const times_keys[] = { "latency", "credit", "start", "switch", NULL };
 static const char *const op_keys[] = { "footprint", "fixed", "per_byte", NULL };
 static const char *const kinds[] = { "spec", "measured", "fitted", "assumed", NULL };
@@ -202,18 +211,19 @@ static const Allowed allowed[] = { { "profile", profile_keys },
                                    { "times", times_keys } };
 
 static gboolean
-check_keys(const Source *src, const char *group, GError **error)
+check_keys(const Source *src, const char *group, const char *plain, GError **error)
 {
-    const char *const *keys = g_str_has_prefix(group, "op ") ? op_keys : NULL;
+    const char *const *keys = g_str_has_prefix(plain, "op ") ? op_keys : NULL;
     g_auto(GStrv) found = g_key_file_get_keys(src->file, group, NULL, NULL);
     g_autofree char *known = NULL, *kind = NULL;
 
     for (guint i = 0; i < G_N_ELEMENTS(allowed); i++)
-        if (strcmp(allowed[i].group, group) == 0)
+        if (strcmp(allowed[i].group, plain) == 0)
             keys = allowed[i].keys;
     if (!keys)
         return fail(src, group, NULL, error,
-                    "unknown group (one of: profile, lanes, times, op NAME)");
+                    "unknown group (one of: profile, lanes, times, op NAME, state N times, "
+                    "state N op NAME)");
     known = g_strjoinv(", ", (char **)keys);
     for (guint i = 0; found && found[i]; i++)
         if (!g_strv_contains(keys, found[i]) && strcmp(found[i], "source") != 0 &&
@@ -227,28 +237,78 @@ check_keys(const Source *src, const char *group, GError **error)
 }
 
 static gboolean
+read_times(const Source *src, const char *group, TtProfile *profile, GError **error)
+{
+    return read_time(src, group, "latency", &profile->latency_s, error) &&
+           read_time(src, group, "credit", &profile->credit_s, error) &&
+           read_time(src, group, "start", &profile->start_s, error) &&
+           read_time(src, group, "switch", &profile->switch_s, error);
+}
+
+/* "state 2 op send" is "op send" of the second state; states follow each other from 2 on. */
+static TtProfile *
+find_state(const Source *src, const char *group, TtProfile *profile, const char **plain,
+           GError **error)
+{
+    guint number, n = 1;
+    int used = 0;
+
+    *plain = group;
+    if (!g_str_has_prefix(group, "state "))
+        return profile;
+    if (sscanf(group, "state %1u %n", &number, &used) != 1 || used == 0 || number < 2 ||
+        number > TT_PROFILE_MAX_STATES) {
+        fail(src, group, NULL, error, "states are numbered 2 .. %d", TT_PROFILE_MAX_STATES);
+        return NULL;
+    }
+    *plain = group + used;
+    for (; n < number && profile->next; n++)
+        profile = profile->next;
+    if (n + 1 < number) {
+        fail(src, group, NULL, error, "state %u comes before this one and is missing", n + 1);
+        return NULL;
+    }
+    if (n < number)
+        profile = profile->next = tt_profile_new_state(profile);
+    return profile;
+}
+
+static gboolean
+read_group(const Source *src, const char *group, TtProfile *profile, GError **error)
+{
+    const char *plain;
+    TtProfile *state = find_state(src, group, profile, &plain, error);
+
+    if (!state || !check_keys(src, group, plain, error))
+        return FALSE;
+    if (g_str_has_prefix(plain, "op "))
+        return read_op(src, group, plain + strlen("op "), state, error);
+    if (strcmp(plain, "times") == 0)
+        return read_times(src, group, state, error);
+    if (state == profile)
+        return TRUE;
+    return fail(src, group, NULL, error, "a state has only times and op NAME");
+}
+
+static gboolean
 read_all(const Source *src, TtProfile *profile, GError **error)
 {
     g_auto(GStrv) groups = g_key_file_get_groups(src->file, NULL);
 
     if (!g_key_file_has_group(src->file, "profile"))
         return fail(src, "profile", NULL, error, "is missing: not a profile, or cut short");
-    for (guint i = 0; groups[i]; i++) {
-        if (!check_keys(src, groups[i], error))
-            return FALSE;
-        if (g_str_has_prefix(groups[i], "op ") && !read_op(src, groups[i], profile, error))
-            return FALSE;
-    }
     read_text(src, "profile", "machine", &profile->machine);
     read_text(src, "profile", "measured_at", &profile->measured_at);
-    return read_flag(src, "lanes", "covers_memory", &profile->covers_memory, error) &&
-           read_flag(src, "lanes", "push", &profile->lane_pushes, error) &&
-           read_count(src, "lanes", "workers_per_rank", &profile->workers_per_rank, error) &&
-           read_count(src, "lanes", "cores", &profile->cores, error) &&
-           read_time(src, "times", "latency", &profile->latency_s, error) &&
-           read_time(src, "times", "credit", &profile->credit_s, error) &&
-           read_time(src, "times", "start", &profile->start_s, error) &&
-           read_time(src, "times", "switch", &profile->switch_s, error);
+    if (!read_flag(src, "lanes", "covers_memory", &profile->covers_memory, error) ||
+        !read_flag(src, "lanes", "push", &profile->lane_pushes, error) ||
+        !read_count(src, "lanes", "workers_per_rank", &profile->workers_per_rank, error) ||
+        !read_count(src, "lanes", "cores", &profile->cores, error) ||
+        !read_bytes(src, "lanes", "uncut", &profile->uncut_bytes, error))
+        return FALSE;
+    for (guint i = 0; groups[i]; i++)
+        if (!read_group(src, groups[i], profile, error))
+            return FALSE;
+    return TRUE;
 }
 
 TtProfile *
@@ -290,114 +350,4 @@ tt_profile_load(const char *path, GError **error)
         return NULL;
     }
     return tt_profile_parse(text, length, path, error);
-}
-
-/* --- writing -----------------------------------------------------------------------------------
- */
-
-/* Shortest text that reads back as the same number, in picoseconds. */
-static void
-append_ps(GString *text, double seconds, const char *unit)
-{
-    char number[G_ASCII_DTOSTR_BUF_SIZE];
-
-    for (int digits = 6; digits <= 17; digits++) {
-        char format[8];
-
-        g_snprintf(format, sizeof format, "%%.%dg", digits);
-        g_ascii_formatd(number, sizeof number, format, seconds * 1e12);
-        if (fabs(g_ascii_strtod(number, NULL) * 1e-12 - seconds) <= 1e-14 * seconds)
-            break;
-    }
-    g_string_append_printf(text, "%s %s", number, unit);
-}
-
-static void
-append_time(GString *text, const char *key, double seconds)
-{
-    g_string_append_printf(text, "%s = ", key);
-    append_ps(text, seconds, "ps");
-    g_string_append_c(text, '\n');
-}
-
-static void
-append_origin(GString *text, const TtProfile *profile)
-{
-    g_string_append_printf(text, "source = %s\nkind = %s\n",
-                           profile->machine ? "tutti calibrate" : profile->name,
-                           profile->machine ? "measured" : "assumed");
-}
-
-static void
-append_op(GString *text, const TtProfile *profile, guint op)
-{
-    const TtOpCost *cost = &profile->op[op];
-
-    g_string_append_printf(text, "\n[op %s]\n", op_names[op]);
-    append_origin(text, profile);
-    g_string_append(text, "footprint = ");
-    for (guint i = 0; i < cost->n; i++)
-        g_string_append_printf(text, "%s%.0f B", i ? "; " : "", cost->footprint_bytes[i]);
-    g_string_append(text, "\nfixed = ");
-    for (guint i = 0; i < cost->n; i++) {
-        g_string_append(text, i ? "; " : "");
-        append_ps(text, cost->fixed_s[i], "ps");
-    }
-    g_string_append(text, "\nper_byte = ");
-    for (guint i = 0; i < cost->n; i++) {
-        g_string_append(text, i ? "; " : "");
-        append_ps(text, cost->per_byte_s[i], "ps" PER_BYTE);
-    }
-    g_string_append_c(text, '\n');
-}
-
-/* A value from outside, fit for one line. */
-static void
-append_line(GString *text, const char *key, const char *value)
-{
-    g_autofree char *line = NULL;
-
-    if (!value)
-        return;
-    line = g_strdelimit(g_strdup(value), "\n\r\\", ' ');
-    g_string_append_printf(text, "%s = %s\n", key, g_strstrip(line));
-}
-
-char *
-tt_profile_to_text(const TtProfile *profile)
-{
-    GString *text =
-        g_string_new("# Tutti profile: what steps cost beside the wires\n\n[profile]\n");
-
-    append_line(text, "machine", profile->machine);
-    append_line(text, "measured_at", profile->measured_at);
-    append_origin(text, profile);
-    g_string_append_printf(text,
-                           "\n[lanes]\ncovers_memory = %s\npush = %s\nworkers_per_rank = %u\n"
-                           "cores = %u\n\n[times]\n",
-                           profile->covers_memory ? "yes" : "no",
-                           profile->lane_pushes ? "yes" : "no", profile->workers_per_rank,
-                           profile->cores);
-    append_origin(text, profile);
-    append_time(text, "latency", profile->latency_s);
-    append_time(text, "credit", profile->credit_s);
-    append_time(text, "start", profile->start_s);
-    append_time(text, "switch", profile->switch_s);
-    for (guint op = 0; op < TT_PROFILE_OPS; op++)
-        if (profile->op[op].n > 0)
-            append_op(text, profile, op);
-    return g_string_free(text, FALSE);
-}
-
-gboolean
-tt_profile_save(const TtProfile *profile, const char *path, GError **error)
-{
-    g_autofree char *text = tt_profile_to_text(profile);
-    GError *cause = NULL;
-
-    if (g_file_set_contents(path, text, -1, &cause))
-        return TRUE;
-    g_set_error(error, TT_PROFILE_ERROR, TT_PROFILE_ERROR_FILE, "profile: %s", cause->message);
-    g_error_free(cause);
-    return FALSE;
 }

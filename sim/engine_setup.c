@@ -117,13 +117,19 @@ cost_row(TtEngine *self, double footprint)
 static void
 init_costs(TtEngine *self, gboolean in_place)
 {
+    double message = (double)tt_plan_max_message_bytes(self->plan);
+
     self->is_free = TRUE;
     self->credit_ps = tt_seconds_to_ps(self->profile->credit_s);
     self->latency_ps = tt_seconds_to_ps(self->profile->latency_s);
     self->start_ps = tt_seconds_to_ps(self->profile->start_s);
     self->switch_ps = tt_seconds_to_ps(self->profile->switch_s);
-    for (guint r = 0; r < self->n_ranks; r++)
-        self->ranks[r].cost = cost_row(self, footprint_bytes(self->plan, r, in_place));
+    for (guint r = 0; r < self->n_ranks; r++) {
+        double touched = footprint_bytes(self->plan, r, in_place);
+
+        self->ranks[r].cost =
+            cost_row(self, tt_profile_footprint(self->profile, touched, self->plan->n_rounds, message));
+    }
 }
 
 static const TtResource idle_resource = {

@@ -38,16 +38,43 @@ costs_are_linear_in_the_logarithm(void)
     CU_ASSERT_EQUAL(tt_profile_op_s(profile, 2, 1 << 30, 1e9), 0); /* no points: free */
 }
 
+/* 1 KiB messages in one round were measured at a footprint of 2 KiB, whatever the buffers are. */
+static void
+short_messages_are_looked_up_by_length(void)
+{
+    TtProfile profile = { .uncut_bytes = 4096 };
+
+    CU_ASSERT_EQUAL(tt_profile_footprint(&profile, 1e6, 1, 1024), 2048);
+    CU_ASSERT_EQUAL(tt_profile_footprint(&profile, 1500, 1, 1024), 1500);
+    CU_ASSERT_EQUAL(tt_profile_footprint(&profile, 1e6, 2, 1024), 1e6);
+    CU_ASSERT_EQUAL(tt_profile_footprint(&profile, 1e6, 1, 4097), 1e6);
+}
+
+/* The state is told by its flag latency, within a factor of 1.5. */
+static void
+states_are_told_by_their_flag(void)
+{
+    TtProfile far = { .latency_s = 200e-9 }, near = { .latency_s = 50e-9, .next = &far };
+
+    CU_ASSERT_PTR_EQUAL(tt_profile_state(&near, 60e-9), &near);
+    CU_ASSERT_PTR_EQUAL(tt_profile_state(&near, 150e-9), &far);
+    CU_ASSERT_PTR_NULL(tt_profile_state(&near, 100e-9));
+    CU_ASSERT_PTR_NULL(tt_profile_state(&near, 0));
+}
+
 static gboolean
 same(const TtProfile *a, const TtProfile *b)
 {
     gboolean good = a->covers_memory == b->covers_memory && a->lane_pushes == b->lane_pushes &&
                     a->workers_per_rank == b->workers_per_rank && a->cores == b->cores &&
+                    a->uncut_bytes == b->uncut_bytes &&
                     fabs(a->latency_s - b->latency_s) <= 1e-13 * a->latency_s &&
                     fabs(a->credit_s - b->credit_s) <= 1e-13 * a->credit_s &&
                     fabs(a->start_s - b->start_s) <= 1e-13 * a->start_s &&
                     fabs(a->switch_s - b->switch_s) <= 1e-13 * a->switch_s;
 
+    if (a->next || b->next)
+        good = good && a->next && b->next && same(a->next, b->next);
     for (guint op = 0; op < TT_PROFILE_OPS; op++) {
         good = good && a->op[op].n == b->op[op].n;
         for (guint i = 0; good && i < a->op[op].n; i++)
@@ -73,9 +100,13 @@ what_is_saved_is_read_again(void)
     CU_ASSERT(fabs(profile->latency_s - 150e-9) < 1e-20);
     profile->machine = g_strdup("a box; with [odd] = name\nand lines"); /* comes back on one line */
     profile->measured_at = g_strdup("2025-01-31");
+    profile->uncut_bytes = 131072;
     profile->latency_s = 1.0 / 3 * 1e-7; /* not a round number */
     profile->op[9].per_byte_s[1] = 1.0 / 7 * 1e-9;
     profile->cores = 12;
+    profile->next = tt_profile_new_state(profile);
+    profile->next->latency_s = 4 * profile->latency_s;
+    profile->next->op[3] = profile->op[4];
     CU_ASSERT_TRUE(tt_profile_save(profile, path, &error));
     CHECK_NO_ERROR(error);
     again = tt_profile_open(path, &error);
@@ -131,8 +162,14 @@ wrong_files_are_named(void)
         { "too many points",
           "[profile]\n[op send]\nfootprint = "
           "1B;2B;3B;4B;5B;6B;7B;8B;9B;10B;11B;12B;13B;14B;15B;16B;17B;18B;"
-          "19B;20B;21B;22B;23B;24B;25B;26B;27B;28B;29B;30B;31B;32B;33B\n",
-          "has 33 values, at most 32" },
+          "19B;20B;21B;22B;23B;24B;25B;26B;27B;28B;29B;30B;31B;32B;33B;"
+          "34B;35B;36B;37B;38B;39B;40B;41B;42B;43B;44B;45B;46B;47B;48B;"
+          "49B;50B;51B;52B;53B;54B;55B;56B;57B;58B;59B;60B;61B;62B;63B;64B;65B\n",
+          "has 65 values, at most 64" },
+        { "a state that comes too early", "[profile]\n[state 3 times]\nlatency = 1 us\n",
+          "state 2 comes before" },
+        { "a state without a number", "[profile]\n[state times]\nlatency = 1 us\n", "numbered 2 .. 4" },
+        { "a state with lanes", "[profile]\n[state 2 lanes]\ncores = 1\n", "only times and op" },
     };
     g_autofree char *dir = g_dir_make_tmp("tutti-XXXXXX", NULL);
     g_autofree char *path = g_build_filename(dir, "p.ini", NULL);
@@ -171,6 +208,8 @@ main(void)
 {
     CU_TestInfo tests[] = { { "costs are linear in the logarithm",
                               costs_are_linear_in_the_logarithm },
+                            { "short messages are looked up by length", short_messages_are_looked_up_by_length },
+                            { "states are told by their flag", states_are_told_by_their_flag },
                             { "what is saved is read again", what_is_saved_is_read_again },
                             { "wrong files are named", wrong_files_are_named },
                             { "what is no profile is refused", what_is_no_profile_is_refused },

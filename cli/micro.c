@@ -1,0 +1,156 @@
+#include "cli/micro.h"
+#include "cli/measure.h"
+
+#include "algos/table.h"
+#include "exec/defaults.h"
+
+#include <string.h>
+
+#define LOOPS      3
+#define RECORDINGS 3
+#define LOOP_S     1.5e-3 /* length of a timed loop */
+#define MOST_LOOPS 1000
+
+guint
+tt_micro_n_waits(TtMicro micro)
+{
+    return micro < TT_MICRO_SEND ? 0 : micro < TT_MICRO_FORWARD_COPY ? 1 : 2;
+}
+
+static gboolean
+has_two_chunks(TtMicro micro)
+{
+    return micro >= TT_MICRO_FORWARD_COPY;
+}
+
+/* @mine: the chunk this rank forwards; the peer forwards the other. */
+static guint
+forward_steps(TtMicro micro, guint peer, guint32 mine, TtStep *steps)
+{
+    steps[0] = tt_send(peer, TT_INPUT, 1 - mine);
+    steps[1] = micro == TT_MICRO_FORWARD_COPY ? tt_recv_copy_send(peer, peer, TT_OUTPUT, mine)
+               : micro == TT_MICRO_FORWARD_REDUCE
+                   ? tt_recv_reduce_send(peer, peer, TT_INPUT, mine)
+                   : tt_recv_reduce_copy_send(peer, peer, TT_INPUT, TT_OUTPUT, mine);
+    steps[2] = tt_recv(peer, TT_OUTPUT, 1 - mine);
+    return 3;
+}
+
+static guint
+micro_steps(TtMicro micro, guint peer, guint32 mine, TtStep *steps)
+{
+    if (has_two_chunks(micro))
+        return forward_steps(micro, peer, mine, steps);
+    if (micro == TT_MICRO_NOTHING)
+        return 0;
+    steps[0] = micro == TT_MICRO_COPY || micro == TT_MICRO_REDUCE ? tt_copy(TT_INPUT, TT_OUTPUT, 0)
+               : micro == TT_MICRO_COPY_SEND ? tt_copy_send(peer, TT_INPUT, TT_OUTPUT, 0)
+                                             : tt_send(peer, TT_INPUT, 0);
+    if (micro == TT_MICRO_REDUCE)
+        steps[0].op = TT_OP_REDUCE;
+    if (micro < TT_MICRO_SEND)
+        return 1;
+    steps[1] = micro == TT_MICRO_RECV_REDUCE ? tt_recv_reduce(peer, TT_INPUT, TT_OUTPUT, 0)
+                                             : tt_recv(peer, TT_OUTPUT, 0);
+    return 2;
+}
+
+TtPlan *
+tt_micro_plan(TtMicro micro, guint n_ranks, guint64 bytes, GError **error)
+{
+    TtPlanSpec spec = { .collective = TT_ALLREDUCE,
+                        .n_ranks = n_ranks,
+                        .count = bytes / sizeof(float),
+                        .type = TT_FLOAT32 };
+    guint n_chunks = has_two_chunks(micro) ? 2 : 1;
+    TtTable *table = tt_table_new(n_ranks, n_chunks, 1);
+
+    for (guint rank = 0; rank < n_ranks; rank++) {
+        TtStep steps[3];
+        guint n = micro_steps(micro, (rank + n_ranks / 2) % n_ranks, 2 * rank / n_ranks, steps);
+
+        g_array_append_vals(tt_table_steps(table, rank, 0), steps, n);
+    }
+    tt_exec_defaults(&spec, "direct"); /* whole vectors as messages, as here */
+    if (bytes <= spec.slot_bytes)
+        spec.count *= n_chunks;
+    return tt_table_to_plan(table, "micro", &spec, error);
+}
+
+/* How an iteration's work is shared among its steps, by a recorded one. */
+static void
+share_work(const TtTimeline *timeline, double *share)
+{
+    double all = 0;
+
+    memset(share, 0, TT_N_OPS * sizeof *share);
+    for (guint i = 0; i < timeline->events->len; i++) {
+        const TtEvent *e = &g_array_index(timeline->events, TtEvent, i);
+        double busy = MAX(0, (double)(e->end_ps - e->begin_ps - e->wait_ps));
+
+        share[e->op] += busy;
+        all += busy;
+    }
+    for (guint op = 0; op < TT_N_OPS; op++)
+        share[op] = all > 0 ? share[op] / all : 0;
+}
+
+static gboolean
+time_loops(TtTeam *team, const TtPlan *plan, double *time_s, double *flag_s, GError **error)
+{
+    TtRunOptions run = { .warmup = 1, .iterations = 2, .repeats = 1 };
+    TtRunResult result = { 0 };
+
+    if (!tt_team_run(team, plan, &run, &result, error)) /* how many make a loop? */
+        return FALSE;
+    run.iterations = (guint)CLAMP(LOOP_S / MAX(result.time_s, 1e-9), 1, MOST_LOOPS);
+    tt_run_result_clear(&result);
+    for (guint i = 0; i < LOOPS; i++) {
+        if (!tt_team_run(team, plan, &run, &result, error))
+            return FALSE;
+        time_s[i] = result.time_s;
+        flag_s[i] = result.flag_s;
+        tt_run_result_clear(&result);
+    }
+    return TRUE;
+}
+
+static gboolean
+record_shares(TtTeam *team, const TtPlan *plan, double *share, double *flag_s, GError **error)
+{
+    TtRunOptions run = { .warmup = 1, .iterations = 1, .repeats = 1, .record = TRUE };
+    double shares[TT_N_OPS][RECORDINGS];
+
+    for (guint i = 0; i < RECORDINGS; i++) {
+        TtRunResult result = { 0 };
+        double one[TT_N_OPS];
+
+        if (!tt_team_run(team, plan, &run, &result, error))
+            return FALSE;
+        share_work(result.timeline, one);
+        for (guint op = 0; op < TT_N_OPS; op++)
+            shares[op][i] = one[op];
+        flag_s[i] = result.flag_s;
+        tt_run_result_clear(&result);
+    }
+    for (guint op = 0; op < TT_N_OPS; op++)
+        share[op] = tt_median(shares[op], RECORDINGS);
+    return TRUE;
+}
+
+gboolean
+tt_micro_measure(TtTeam *team, TtMicro micro, guint64 bytes, TtMicroSample *sample, GError **error)
+{
+    g_autoptr(TtPlan) plan = tt_micro_plan(micro, TT_MICRO_RANKS, bytes, error);
+    double time_s[LOOPS], flag_s[LOOPS + RECORDINGS];
+
+    if (!plan || !time_loops(team, plan, time_s, flag_s, error) ||
+        !record_shares(team, plan, sample->share, flag_s + LOOPS, error))
+        return FALSE;
+    sample->n_rounds = (double)plan->n_rounds;
+    sample->message_bytes = (double)tt_plan_chunk(plan, 0).count * sizeof(float) / sample->n_rounds;
+    sample->time_s = tt_median(time_s, LOOPS);
+    sample->flag_s = tt_median(flag_s, LOOPS + RECORDINGS); /* sorts */
+    sample->steady = flag_s[LOOPS + RECORDINGS - 1] < flag_s[0] * TT_PROFILE_STATE_FACTOR;
+    return TRUE;
+}

@@ -1,0 +1,49 @@
+/* micro.h - plans of one to three steps that two ranks run in lockstep, to learn what a step costs.
+ *
+ *     nothing                start
+ *     copy | reduce          start + copy | start + reduce
+ *     send, recv             start + send + L + recv
+ *     copy-send, recv        start + copy-send + L + recv
+ *     send, recv-reduce      start + send + L + recv-reduce
+ *     send, X, recv          start + send + L + X + L + recv      X: the three fused forms
+ *
+ * L is the flag latency. On the right: the time of one iteration with one round. The forms with X work
+ * on two chunks, as a ring of two does: what is sent first is not what X finds in the cache.
+ */
+#pragma once
+#include "exec/exec.h"
+
+#define TT_MICRO_RANKS 2
+
+typedef enum {
+    TT_MICRO_NOTHING,
+    TT_MICRO_COPY,
+    TT_MICRO_REDUCE,
+    TT_MICRO_SEND,
+    TT_MICRO_COPY_SEND,
+    TT_MICRO_RECV_REDUCE,
+    TT_MICRO_FORWARD_COPY,
+    TT_MICRO_FORWARD_REDUCE,
+    TT_MICRO_FORWARD_BOTH,
+    TT_N_MICRO
+} TtMicro;
+
+typedef struct {
+    double time_s;          /* one iteration */
+    double flag_s;          /* beside it */
+    double share[TT_N_OPS]; /* of an iteration's work, by a recorded timeline */
+    double n_rounds;
+    double message_bytes; /* of one step */
+    gboolean steady;      /* the machine stayed in one state meanwhile */
+} TtMicroSample;
+
+/* Flags on both sides of a wait, one after the other, in each round. */
+guint tt_micro_n_waits(TtMicro micro);
+
+/* A plan for any even number of ranks, rank r with rank r + n/2. @bytes: of one buffer; but as long as
+ * messages are whole, @bytes is the length of one, and the forms with X have buffers of two. */
+TtPlan *tt_micro_plan(TtMicro micro, guint n_ranks, guint64 bytes, GError **error);
+
+/* Some milliseconds: timed loops, then recorded iterations. */
+gboolean tt_micro_measure(TtTeam *team, TtMicro micro, guint64 bytes, TtMicroSample *sample,
+                          GError **error);
