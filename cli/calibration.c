@@ -15,23 +15,31 @@
 #define MOST_POINTS    (TT_PROFILE_MAX_POINTS + 1) /* the tiny one gives the fixed parts */
 #define MIN_STEP_S     1e-9                        /* nothing costs less than a few cycles */
 
-#define PASSES   3   /* over all sizes, so that a moment's noise is one voice of three */
-#define BUDGET_S 75. /* then the states that are not through once are left out */
-#define RESTLESS 3   /* budgets after which, if none is, all are taken as one */
-#define RARE     20  /* a state seen less than once in so many probes is not waited for */
-#define PAUSE_US 20000
+#define PASSES     7           /* over all sizes, so that a moment's noise is one voice of seven */
+#define SLOW_BYTES (16u << 20) /* from here on only every SLOW_EVERYth pass */
+#define SLOW_EVERY 3
+#define BUDGET_S   50. /* then the states that are not through once are left out */
+#define RESTLESS   3   /* budgets after which, if none is, all are taken as one */
+#define RARE       20  /* a state seen less than once in so many probes is not waited for */
+#define PAUSE_US   20000
 
 typedef struct {
     double time_s[TT_N_MICRO][PASSES];          /* one iteration */
     double share[TT_N_MICRO][TT_N_OPS][PASSES]; /* of its work */
     double n_rounds[TT_N_MICRO], message_bytes[TT_N_MICRO];
+    guint n[TT_N_MICRO]; /* measured so often */
 } Point;
 
-/* What is known of one state. Items are (pass, point, micro), measured in this order. */
+/* One measurement to make: the @nth of its kind. */
 typedef struct {
-    double flag_s; /* mean over its measurements */
-    guint n_seen, n_done;
-    Point *points; /* [n_points] */
+    guint8 point, micro, nth;
+} Item;
+
+/* What is known of one state. */
+typedef struct {
+    double flag_s;        /* mean over its measurements */
+    guint n_seen, n_done; /* probes, items */
+    Point *points;        /* [n_points] */
 } State;
 
 typedef struct {
@@ -39,6 +47,8 @@ typedef struct {
     TtTeam *team;
     guint64 bytes[MOST_POINTS]; /* of one buffer */
     guint n_points;
+    Item items[MOST_POINTS * TT_N_MICRO * PASSES];
+    guint n_items, n_first_pass;
     State states[TT_PROFILE_MAX_STATES];
     guint n_states;
     gboolean as_one; /* the machine is too restless to tell states apart */
@@ -60,23 +70,58 @@ list_sizes(Calibration *c)
     }
 }
 
-static guint
-items_per_pass(const Calibration *c)
+static void
+list_items(Calibration *c)
 {
-    return c->n_points * TT_N_MICRO;
+    for (guint pass = 0; pass < PASSES; pass++) {
+        for (guint point = 0; point < c->n_points; point++) {
+            gboolean slow = c->bytes[point] >= SLOW_BYTES;
+
+            for (guint micro = 0; micro < TT_N_MICRO && !(slow && pass % SLOW_EVERY); micro++)
+                c->items[c->n_items++] = (Item){ point, micro, slow ? pass / SLOW_EVERY : pass };
+        }
+        if (pass == 0)
+            c->n_first_pass = c->n_items;
+    }
 }
 
 /* --- measuring, state by state ------------------------------------------------------------------ */
 
+static gboolean
+is_same_state(double a_s, double b_s)
+{
+    return MAX(a_s, b_s) < MIN(a_s, b_s) * TT_PROFILE_STATE_FACTOR;
+}
+
+/* A state's first flag may have been an odd one: states whose means have come together are one. The one
+ * that got further stays. */
+static void
+merge_states(Calibration *c)
+{
+    for (guint i = 0; i + 1 < c->n_states; i++)
+        for (guint j = i + 1; j < c->n_states; j++) {
+            State *a = &c->states[i], *b = &c->states[j];
+
+            if (!is_same_state(a->flag_s, b->flag_s))
+                continue;
+            if (a->n_done < b->n_done) {
+                State swap = *a;
+
+                *a = *b;
+                *b = swap;
+            }
+            g_free(b->points);
+            *b = c->states[--c->n_states];
+            j--;
+        }
+}
+
 static State *
 find_state(Calibration *c, double flag_s)
 {
-    for (guint i = 0; i < c->n_states; i++) {
-        double ratio = flag_s / c->states[i].flag_s;
-
-        if (c->as_one || (ratio < TT_PROFILE_STATE_FACTOR && ratio > 1 / TT_PROFILE_STATE_FACTOR))
+    for (guint i = 0; i < c->n_states; i++)
+        if (c->as_one || is_same_state(flag_s, c->states[i].flag_s))
             return &c->states[i];
-    }
     if (c->n_states == TT_PROFILE_MAX_STATES)
         return NULL;
     c->states[c->n_states] = (State){ .flag_s = flag_s, .points = g_new0(Point, c->n_points) };
@@ -92,6 +137,7 @@ probe(Calibration *c, State **state, GError **error)
 
     if (!plan || !tt_team_run(c->team, plan, &run, &result, error))
         return FALSE;
+    merge_states(c);
     *state = find_state(c, result.flag_s);
     if (*state)
         (*state)->flag_s += (result.flag_s - (*state)->flag_s) / ++(*state)->n_seen;
@@ -102,14 +148,15 @@ probe(Calibration *c, State **state, GError **error)
 static void
 keep(Calibration *c, State *state, const TtMicroSample *sample)
 {
-    guint item = state->n_done++, pass = item / items_per_pass(c), micro = item % TT_N_MICRO;
-    Point *point = &state->points[item / TT_N_MICRO % c->n_points];
+    Item item = c->items[state->n_done++];
+    Point *point = &state->points[item.point];
 
-    point->time_s[micro][pass] = sample->time_s;
+    point->time_s[item.micro][item.nth] = sample->time_s;
     for (guint op = 0; op < TT_N_OPS; op++)
-        point->share[micro][op][pass] = sample->share[op];
-    point->n_rounds[micro] = sample->n_rounds;
-    point->message_bytes[micro] = sample->message_bytes;
+        point->share[item.micro][op][item.nth] = sample->share[op];
+    point->n_rounds[item.micro] = sample->n_rounds;
+    point->message_bytes[item.micro] = sample->message_bytes;
+    point->n[item.micro]++;
 }
 
 /* The next item of the state the machine is in; thrown away if it changed meanwhile. */
@@ -118,17 +165,16 @@ measure_next(Calibration *c, GError **error)
 {
     TtMicroSample sample;
     State *state;
-    guint item;
+    Item item;
 
     if (!probe(c, &state, error))
         return FALSE;
-    if (!state || state->n_done == PASSES * items_per_pass(c)) {
+    if (!state || state->n_done == c->n_items) {
         g_usleep(PAUSE_US);
         return TRUE;
     }
-    item = state->n_done;
-    if (!tt_micro_measure(c->team, item % TT_N_MICRO, c->bytes[item / TT_N_MICRO % c->n_points],
-                          &sample, error))
+    item = c->items[state->n_done];
+    if (!tt_micro_measure(c->team, item.micro, c->bytes[item.point], &sample, error))
         return FALSE;
     if (c->as_one || (sample.steady && find_state(c, sample.flag_s) == state))
         keep(c, state, &sample);
@@ -149,13 +195,26 @@ is_done(Calibration *c, double elapsed_s)
     for (guint i = 0; i < c->n_states; i++) {
         const State *state = &c->states[i];
 
-        full =
-            full && (state->n_done == PASSES * items_per_pass(c) || state->n_seen * RARE < n_seen);
-        enough = enough || state->n_done >= items_per_pass(c);
+        full = full && (state->n_done == c->n_items || state->n_seen * RARE < n_seen);
+        enough = enough || state->n_done >= c->n_first_pass;
     }
     if (!enough && elapsed_s > RESTLESS * budget_s)
         c->as_one = TRUE;
     return enough && (full || elapsed_s > budget_s);
+}
+
+/* A new team for every pass: where its memory comes to lie has a say in what small messages cost. */
+static gboolean
+restart_team(Calibration *c, GError **error)
+{
+    TtTeamOptions options = { .n_ranks = TT_MICRO_RANKS,
+                              .transport = "shm",
+                              .max_bytes = 2 * c->bytes[c->n_points - 1],
+                              .pin = TRUE };
+
+    g_clear_pointer(&c->team, tt_team_stop);
+    c->team = tt_team_start(&options, error);
+    return c->team != NULL;
 }
 
 static gboolean
@@ -164,7 +223,7 @@ measure_all(Calibration *c, GError **error)
     TtProgress progress = tt_progress_begin(c->options->quiet);
     gint64 begin_us = g_get_monotonic_time();
 
-    for (;;) {
+    for (guint n = 0;; n++) {
         double elapsed_s = (double)(g_get_monotonic_time() - begin_us) / 1e6;
         guint most = 0;
 
@@ -173,9 +232,8 @@ measure_all(Calibration *c, GError **error)
         for (guint i = 0; i < c->n_states; i++)
             most = MAX(most, c->states[i].n_done);
         tt_progress_show(&progress, "calibrating: %u of %u measurements, %u state%s of the machine",
-                         most, PASSES * items_per_pass(c), c->n_states,
-                         c->n_states == 1 ? "" : "s");
-        if (!measure_next(c, error))
+                         most, c->n_items, c->n_states, c->n_states == 1 ? "" : "s");
+        if ((n % c->n_first_pass == 0 && !restart_team(c, error)) || !measure_next(c, error))
             return FALSE;
     }
     tt_progress_wipe(&progress);
@@ -184,45 +242,32 @@ measure_all(Calibration *c, GError **error)
 
 /* --- solving ------------------------------------------------------------------------------------- */
 
-/* Passes in which the state got as far as this item. */
-static guint
-passes_of(const Calibration *c, const State *state, guint point, guint micro)
-{
-    guint item = point * TT_N_MICRO + micro;
-
-    return state->n_done <= item ? 0
-                                 : MIN(PASSES, (state->n_done - item - 1) / items_per_pass(c) + 1);
-}
-
 static double
-median_time_s(const Calibration *c, const State *state, guint point, guint micro)
+median_time_s(const Point *point, guint micro)
 {
     double time_s[PASSES];
 
-    memcpy(time_s, state->points[point].time_s[micro], sizeof time_s);
-    return tt_median(time_s, passes_of(c, state, point, micro));
+    memcpy(time_s, point->time_s[micro], sizeof time_s);
+    return tt_median(time_s, point->n[micro]);
 }
 
 /* Time of a step @op in one round of a micro-plan, beside starting and waiting for flags. */
 static double
-step_time_s(const Calibration *c, const State *state, guint point, guint micro, guint op)
+step_time_s(const State *state, const Point *p, guint micro, guint op)
 {
-    const Point *p = &state->points[point];
     double share[PASSES];
     double work_s =
-        (median_time_s(c, state, point, micro) - median_time_s(c, state, point, TT_MICRO_NOTHING)) /
-            p->n_rounds[micro] -
+        (median_time_s(p, micro) - median_time_s(p, TT_MICRO_NOTHING)) / p->n_rounds[micro] -
         tt_micro_n_waits(micro) * state->flag_s;
 
     memcpy(share, p->share[micro][op], sizeof share);
-    return work_s * tt_median(share, passes_of(c, state, point, micro));
+    return work_s * tt_median(share, p->n[micro]);
 }
 
 /* Median over the micro-plans that have the step: its time, less @fixed_s,
  * divided by its bytes if @per_byte. */
 static double
-solve(const Calibration *c, const State *state, guint point, guint op, double fixed_s,
-      gboolean per_byte)
+solve(const State *state, guint point, guint op, double fixed_s, gboolean per_byte)
 {
     const Point *p = &state->points[point];
     double found[TT_N_MICRO];
@@ -230,7 +275,7 @@ solve(const Calibration *c, const State *state, guint point, guint op, double fi
 
     for (guint micro = TT_MICRO_COPY; micro < TT_N_MICRO; micro++)
         if (p->share[micro][op][0] > 0)
-            found[n++] = (step_time_s(c, state, point, micro, op) - fixed_s) /
+            found[n++] = (step_time_s(state, p, micro, op) - fixed_s) /
                          (per_byte ? p->message_bytes[micro] : 1);
     return tt_median(found, n);
 }
@@ -240,15 +285,15 @@ static void
 fill_profile(const Calibration *c, const State *state, TtProfile *profile)
 {
     profile->latency_s = profile->credit_s = state->flag_s;
-    profile->start_s = median_time_s(c, state, 0, TT_MICRO_NOTHING);
+    profile->start_s = median_time_s(&state->points[0], TT_MICRO_NOTHING);
     for (guint op = TT_OP_COPY; op < TT_N_OPS; op++) {
         TtOpCost *cost = &profile->op[op];
-        double fixed_s = MAX(MIN_STEP_S, solve(c, state, 0, op, 0, FALSE));
+        double fixed_s = MAX(MIN_STEP_S, solve(state, 0, op, 0, FALSE));
 
         for (guint point = 1; point < c->n_points; point++) {
             cost->footprint_bytes[cost->n] = 2.0 * (double)c->bytes[point];
             cost->fixed_s[cost->n] = fixed_s;
-            cost->per_byte_s[cost->n] = MAX(0, solve(c, state, point, op, fixed_s, TRUE));
+            cost->per_byte_s[cost->n] = MAX(0, solve(state, point, op, fixed_s, TRUE));
             cost->n++;
         }
     }
@@ -268,7 +313,7 @@ fill_states(Calibration *c, TtProfile *profile)
 
     qsort(c->states, c->n_states, sizeof(State), compare_seen);
     for (guint i = 0; i < c->n_states; i++) {
-        if (c->states[i].n_done < items_per_pass(c))
+        if (c->states[i].n_done < c->n_first_pass)
             continue;
         if (last)
             last->next = tt_profile_new_state(profile);
@@ -352,14 +397,12 @@ tt_calibrate(const TtCalibrateOptions *options, GError **error)
 {
     guint cores = MAX(1, g_get_num_processors());
     Calibration c = { .options = options };
-    TtTeamOptions team = { .n_ranks = TT_MICRO_RANKS, .transport = "shm", .pin = TRUE };
     g_autoptr(TtProfile) profile = describe_machine(cores);
     gboolean good;
 
     list_sizes(&c);
-    team.max_bytes = 2 * c.bytes[c.n_points - 1];
-    c.team = tt_team_start(&team, error);
-    good = c.team && measure_all(&c, error);
+    list_items(&c);
+    good = measure_all(&c, error);
     g_clear_pointer(&c.team, tt_team_stop);
     if (good)
         fill_states(&c, profile);

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#define MAX_ITERATIONS 2000
+#define MAX_ITERATIONS 10000
 #define MISS_PAUSE_US  20000 /* states last a quarter of a second and more; no use asking at once */
 
 static int

@@ -8,8 +8,10 @@
 
 #define LOOPS      3
 #define RECORDINGS 3
+#define LONG_S     2e-3 /* iterations this long need no warm-up and are measured fewer times */
+#define FEW        2
 #define LOOP_S     1.5e-3 /* length of a timed loop */
-#define MOST_LOOPS 1000
+#define MOST_LOOPS 10000
 
 guint
 tt_micro_n_waits(TtMicro micro)
@@ -95,17 +97,23 @@ share_work(const TtTimeline *timeline, double *share)
         share[op] = all > 0 ? share[op] / all : 0;
 }
 
+/* @n: how many times; set to FEW if iterations are long. */
 static gboolean
-time_loops(TtTeam *team, const TtPlan *plan, double *time_s, double *flag_s, GError **error)
+time_loops(TtTeam *team, const TtPlan *plan, guint *n, double *time_s, double *flag_s,
+           GError **error)
 {
-    TtRunOptions run = { .warmup = 1, .iterations = 2, .repeats = 1 };
+    TtRunOptions run = { .warmup = 1, .iterations = 1, .repeats = 1 };
     TtRunResult result = { 0 };
 
     if (!tt_team_run(team, plan, &run, &result, error)) /* how many make a loop? */
         return FALSE;
     run.iterations = (guint)CLAMP(LOOP_S / MAX(result.time_s, 1e-9), 1, MOST_LOOPS);
+    if (result.time_s > LONG_S) {
+        *n = FEW;
+        run.warmup = 0;
+    }
     tt_run_result_clear(&result);
-    for (guint i = 0; i < LOOPS; i++) {
+    for (guint i = 0; i < *n; i++) {
         if (!tt_team_run(team, plan, &run, &result, error))
             return FALSE;
         time_s[i] = result.time_s;
@@ -116,12 +124,15 @@ time_loops(TtTeam *team, const TtPlan *plan, double *time_s, double *flag_s, GEr
 }
 
 static gboolean
-record_shares(TtTeam *team, const TtPlan *plan, double *share, double *flag_s, GError **error)
+record_shares(TtTeam *team, const TtPlan *plan, guint n, double *share, double *flag_s,
+              GError **error)
 {
-    TtRunOptions run = { .warmup = 1, .iterations = 1, .repeats = 1, .record = TRUE };
+    TtRunOptions run = {
+        .warmup = n == FEW ? 0 : 1, .iterations = 1, .repeats = 1, .record = TRUE
+    };
     double shares[TT_N_OPS][RECORDINGS];
 
-    for (guint i = 0; i < RECORDINGS; i++) {
+    for (guint i = 0; i < n; i++) {
         TtRunResult result = { 0 };
         double one[TT_N_OPS];
 
@@ -134,7 +145,7 @@ record_shares(TtTeam *team, const TtPlan *plan, double *share, double *flag_s, G
         tt_run_result_clear(&result);
     }
     for (guint op = 0; op < TT_N_OPS; op++)
-        share[op] = tt_median(shares[op], RECORDINGS);
+        share[op] = tt_median(shares[op], n);
     return TRUE;
 }
 
@@ -143,14 +154,15 @@ tt_micro_measure(TtTeam *team, TtMicro micro, guint64 bytes, TtMicroSample *samp
 {
     g_autoptr(TtPlan) plan = tt_micro_plan(micro, TT_MICRO_RANKS, bytes, error);
     double time_s[LOOPS], flag_s[LOOPS + RECORDINGS];
+    guint n = LOOPS;
 
-    if (!plan || !time_loops(team, plan, time_s, flag_s, error) ||
-        !record_shares(team, plan, sample->share, flag_s + LOOPS, error))
+    if (!plan || !time_loops(team, plan, &n, time_s, flag_s, error) ||
+        !record_shares(team, plan, n, sample->share, flag_s + n, error))
         return FALSE;
     sample->n_rounds = (double)plan->n_rounds;
     sample->message_bytes = (double)tt_plan_chunk(plan, 0).count * sizeof(float) / sample->n_rounds;
-    sample->time_s = tt_median(time_s, LOOPS);
-    sample->flag_s = tt_median(flag_s, LOOPS + RECORDINGS); /* sorts */
-    sample->steady = flag_s[LOOPS + RECORDINGS - 1] < flag_s[0] * TT_PROFILE_STATE_FACTOR;
+    sample->time_s = tt_median(time_s, n);
+    sample->flag_s = tt_median(flag_s, 2 * n); /* sorts */
+    sample->steady = flag_s[2 * n - 1] < flag_s[0] * TT_PROFILE_STATE_FACTOR;
     return TRUE;
 }
