@@ -205,6 +205,16 @@ start(Compare *c, const GArray *cases, GError **error)
     return c->team != NULL;
 }
 
+static gboolean
+draw(const Compare *c, GError **error)
+{
+    g_autofree char *title = g_strdup_printf("%s, %u ranks on %s: predicted and measured",
+                                             tt_collective_name(c->options->collective),
+                                             c->setup.n_ranks, tt_topology_name(c->setup.topo));
+
+    return tt_outlets_plot(c->report, c->options, tt_plot_compare, title, error);
+}
+
 static int
 compare_run(const TtOptions *options, GError **error)
 {
@@ -236,8 +246,7 @@ compare_run(const TtOptions *options, GError **error)
         print_verdict(&c);
         good = tt_report_finish(report, error) &&
                tt_outlets_write_timelines(options, timelines, error) &&
-               (!options->plot ||
-                tt_outlets_plot(report, options, tt_plot_compare, "predicted and measured", error));
+               (!options->plot || draw(&c, error));
     }
     tt_setup_clear(&c.setup);
     return !good || c.n_wrong ? TT_EXIT_FAILED : TT_EXIT_GOOD;

@@ -33,7 +33,7 @@ set yrange [*<-30:30<*]
 set arrow 1 from graph 0, first 0 to graph 1, first 0 nohead linecolor rgb "#6a6a6a" linewidth 1.2 back
 set object 1 rectangle from graph 0, first -15 to graph 1, first 15 back \
     fillcolor rgb "#eef3f7" fillstyle solid 1 noborder
-set label 3 "within ±15 %" at graph 0.995, first 15 right offset 0,-0.7 textcolor rgb faint font ",12" front
+set label 3 "within ±15 %" at graph 1.005, first 15 left offset 0,-0.5 textcolor rgb faint font ",12" front
 
 plot for [i = 0:n - 1] $data index i using 1:(100 * $4) with linespoints linecolor rgb colour(i) \
          linewidth 1.4 dashtype dash(i) pointtype mark(i) pointsize 1.15 notitle

@@ -185,6 +185,19 @@ compare_doubles(gconstpointer pa, gconstpointer pb)
     return (a > b) - (a < b);
 }
 
+/* Between neighbours linear. */
+static double
+quantile(const GArray *sorted, double q)
+{
+    double at = q * (sorted->len - 1), low, high;
+
+    if (sorted->len == 0)
+        return 0;
+    low = g_array_index(sorted, double, (guint)at);
+    high = g_array_index(sorted, double, MIN((guint)at + 1, sorted->len - 1));
+    return low + (at - floor(at)) * (high - low);
+}
+
 guint
 tt_series_magnitudes(const GPtrArray *all, guint column, double *median, double *p95)
 {
@@ -203,11 +216,7 @@ tt_series_magnitudes(const GPtrArray *all, guint column, double *median, double 
     }
     n = values->len;
     g_array_sort(values, compare_doubles);
-    *median =
-        n == 0
-            ? 0
-            : (g_array_index(values, double, (n - 1) / 2) + g_array_index(values, double, n / 2)) /
-                  2;
-    *p95 = n == 0 ? 0 : g_array_index(values, double, (n * 95 + 99) / 100 - 1);
+    *median = quantile(values, 0.5);
+    *p95 = quantile(values, 0.95);
     return n;
 }
