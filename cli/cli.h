@@ -38,7 +38,7 @@ const TtCommand *tt_cmd_find(const char *name); /* NULL if there is none */
 
 #define TT_CLI_ERROR (tt_cli_error_quark())
 GQuark tt_cli_error_quark(void);
-typedef enum { TT_CLI_ERROR_USAGE, TT_CLI_ERROR_FAILED } TtCliError;
+typedef enum { TT_CLI_ERROR_USAGE } TtCliError;
 
 /* The exit code an error stands for, by domain and code. */
 TtExit tt_exit_code(const GError *error);

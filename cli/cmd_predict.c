@@ -28,6 +28,7 @@ typedef struct {
     TtSetup setup;
     guint iterations;
     guint n_algorithms;
+    gboolean headed;      /* the heading is out: there is something under it */
     gboolean *left_out;   /* [n_algorithms]: it cannot, and that was said */
     gboolean *hopeless;   /* [n_algorithms]: far behind at a smaller size */
     double *busbw_gbps;   /* [n_algorithms]: at the size before, 0: there was none */
@@ -215,34 +216,6 @@ keep_timeline(Predict *p, Candidate *c)
         g_ptr_array_add(p->timelines, g_steal_pointer(&c->result.timeline));
 }
 
-static gboolean
-predict_case(Predict *p, const TtCase *c, gboolean last, GError **error)
-{
-    g_autofree Candidate *candidates = g_new0(Candidate, p->n_algorithms);
-    gboolean record = last && tt_outlets_want_timelines(p->options), good;
-    guint fastest;
-
-    predict_all(p, c, record, candidates);
-    tt_progress_wipe(&p->progress);
-    good = find_fastest(p, candidates, &fastest, error);
-    if (good)
-        drop_hopeless(p, candidates, fastest);
-    for (guint i = 0; i < p->n_algorithms; i++) {
-        Candidate *candidate = &candidates[i];
-
-        if (good && candidate->plan && (i == fastest || !p->options->algo_auto)) {
-            candidate->row.fastest = i == fastest;
-            tt_report_add(p->report, &candidate->row);
-            if (tt_report_is_table(p->report))
-                tt_print_predict_row(&candidate->row, p->n_algorithms > 1);
-            keep_timeline(p, candidate);
-        }
-        candidate_clear(candidate);
-    }
-    fflush(stdout);
-    return good;
-}
-
 static void
 print_heading(const Predict *p)
 {
@@ -261,6 +234,37 @@ print_heading(const Predict *p)
                       channels, p->setup.group_size);
     if (tt_report_is_table(p->report))
         tt_print_predict_header();
+}
+
+static gboolean
+predict_case(Predict *p, const TtCase *c, gboolean last, GError **error)
+{
+    g_autofree Candidate *candidates = g_new0(Candidate, p->n_algorithms);
+    gboolean record = last && tt_outlets_want_timelines(p->options), good;
+    guint fastest;
+
+    predict_all(p, c, record, candidates);
+    tt_progress_wipe(&p->progress);
+    good = find_fastest(p, candidates, &fastest, error);
+    if (good && !p->headed)
+        print_heading(p);
+    p->headed |= good;
+    if (good)
+        drop_hopeless(p, candidates, fastest);
+    for (guint i = 0; i < p->n_algorithms; i++) {
+        Candidate *candidate = &candidates[i];
+
+        if (good && candidate->plan && (i == fastest || !p->options->algo_auto)) {
+            candidate->row.fastest = i == fastest;
+            tt_report_add(p->report, &candidate->row);
+            if (tt_report_is_table(p->report))
+                tt_print_predict_row(&candidate->row, p->n_algorithms > 1);
+            keep_timeline(p, candidate);
+        }
+        candidate_clear(candidate);
+    }
+    fflush(stdout);
+    return good;
 }
 
 static gboolean
@@ -324,7 +328,6 @@ run_predict(const TtOptions *options, GError **error)
     if (!tt_setup_open(&p.setup, options, "ideal", report, error))
         return TT_EXIT_USAGE;
     tt_report_config_number(report, "iterations", p.iterations);
-    print_heading(&p);
     good = predict_cases(&p, error) && finish(&p, error);
     tt_setup_clear(&p.setup);
     return good ? TT_EXIT_GOOD : TT_EXIT_FAILED;

@@ -233,7 +233,7 @@ tt_parse_bytes(const char *text, guint64 *bytes, GError **error)
 gboolean
 tt_parse_cli_size(const char *text, guint64 *bytes, GError **error)
 {
-    g_auto(Quantity) q = { .what = "a size", .help = "none, K, M, G, T: powers of 1024" };
+    g_auto(Quantity) q = { .what = "a size", .help = "none, K, M, G, T, P, E: powers of 1024" };
     static const char letters[] = "KMGTPE";
     const char *letter;
     guint64 factor = 1;

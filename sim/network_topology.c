@@ -69,11 +69,3 @@ tt_sim_run(const TtPlan *plan, const TtTopology *topo, const TtSimOptions *optio
 
     return tt_sim_run_on(plan, &net, options, result, error);
 }
-
-TtTime
-tt_sim_bound_ps(const TtPlan *plan, const TtTopology *topo, char **limit)
-{
-    TtNetwork net = tt_network_of_topology(topo);
-
-    return tt_sim_bound_on_ps(plan, &net, limit);
-}

@@ -47,8 +47,5 @@ gboolean tt_sim_run(const TtPlan *plan, const TtTopology *topo, const TtSimOptio
                     TtSimResult *result, GError **error);
 void tt_sim_result_clear(TtSimResult *result);
 
-/* The lower bound alone; see bound.c for the argument. */
-TtTime tt_sim_bound_ps(const TtPlan *plan, const TtTopology *topo, char **limit);
-
 gboolean tt_level_parse(const char *text, TtLevel *level, GError **error);
 const char *tt_level_name(TtLevel level);
