@@ -1,5 +1,7 @@
 #include "cli/setup.h"
 
+#include <string.h>
+
 static guint
 gcd(guint a, guint b)
 {
@@ -58,6 +60,21 @@ describe(const TtSetup *setup, TtReport *report)
         tt_report_warn(report, "%s", warnings[i]);
 }
 
+/* "this" holds a rank per core unless more are asked for: then they share the cores. */
+static TtTopology *
+open_topology(const TtOptions *options, GError **error)
+{
+    g_autofree char *crowded = NULL;
+    TtTopology *topo = tt_topology_open(options->topo, options->settings, error);
+
+    if (!topo || strcmp(options->topo, "this") != 0 || options->n_ranks != 1 ||
+        options->ranks[0] <= tt_topology_n_ranks(topo))
+        return topo;
+    tt_topology_free(topo);
+    crowded = g_strdup_printf("this:%u", options->ranks[0]);
+    return tt_topology_open(crowded, options->settings, error);
+}
+
 gboolean
 tt_setup_open(TtSetup *setup, const TtOptions *options, const char *default_profile,
               TtReport *report, GError **error)
@@ -68,7 +85,7 @@ tt_setup_open(TtSetup *setup, const TtOptions *options, const char *default_prof
                     "--topo is needed: PRESET[:NODES], FILE.ini or this (see tutti topo list)");
         return FALSE;
     }
-    setup->topo = tt_topology_open(options->topo, options->settings, error);
+    setup->topo = open_topology(options, error);
     if (!setup->topo)
         return FALSE;
     setup->profile = tt_profile_open(options->profile ? options->profile : default_profile, error);

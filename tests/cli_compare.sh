@@ -23,6 +23,9 @@ grep -q 'differs most at' compare.out || fail "no step named: $(cat compare.out)
 grep -q 'med |error|' compare.out || fail "no summary: $(cat compare.out)"
 grep -q 'predicted' trace.json && grep -q 'measured' trace.json || fail "the trace lacks a side"
 
+# more ranks than cores share them
+"$TUTTI" compare --topo this --profile this.ini --ranks $(($(nproc) + 1)) --algo ring -b 1K --quiet >compare.out 2>&1 ||
+    fail "compare with a crowded core: $(cat compare.out)"
 printf '[profile]\nnonsense = 1\n' >bad.ini
 want 3 'bad.ini' -- compare --topo this --profile bad.ini --ranks 2 --algo ring -b 4K
 want 2 'dgx-h100' -- compare --topo dgx-h100 --profile this.ini --ranks 2 --algo ring -b 4K
