@@ -59,8 +59,8 @@ guint tt_real_rank(const TtPlan *plan, guint channel, guint virtual_rank);
  * hold then. */
 gboolean tt_channels_differ(const TtPlan *plan);
 
-/* The ring of one channel. Groups keep their order; inside each, the first rank moves on by one
- * from channel to channel, so that with several channels every rank of a node faces the network
- * once. */
+/* The ring of one channel. Groups keep their order; inside each, the first rank moves on from channel
+ * to channel, in equal strides over the group, so that the channels reach every NIC of a node even
+ * where there are fewer channels and NICs than ranks. */
 guint tt_ring_position(const TtPlan *plan, guint channel, guint rank);
 guint tt_ring_rank(const TtPlan *plan, guint channel, guint position);

@@ -398,6 +398,15 @@ tt_channels_differ(const TtPlan *plan)
     return plan->spec.n_channels > 1 && plan->spec.group_size < plan->spec.n_ranks;
 }
 
+/* Where in its groups a channel enters: spread evenly, since ranks that share a NIC are neighbours. */
+static guint
+entry_rank(const TtPlan *plan, guint channel)
+{
+    guint group = plan->spec.group_size, stride = MAX(1, group / plan->spec.n_channels);
+
+    return channel % group * stride % group;
+}
+
 guint
 tt_ring_position(const TtPlan *plan, guint channel, guint rank)
 {
@@ -405,7 +414,7 @@ tt_ring_position(const TtPlan *plan, guint channel, guint rank)
 
     if (group == plan->spec.n_ranks) /* one group: any start is as good as any other */
         return rank;
-    return rank - local + (local + group - channel % group) % group;
+    return rank - local + (local + group - entry_rank(plan, channel)) % group;
 }
 
 guint
@@ -415,7 +424,7 @@ tt_ring_rank(const TtPlan *plan, guint channel, guint position)
 
     if (group == plan->spec.n_ranks)
         return position;
-    return position - local + (local + channel) % group;
+    return position - local + (local + entry_rank(plan, channel)) % group;
 }
 
 /* --- step constructors -------------------------------------------------------------------------

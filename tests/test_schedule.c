@@ -43,6 +43,21 @@ ranges_tile_the_vector(void)
     }
 }
 
+/* Ranks 2k and 2k + 1 of a group of 8 share one of 4 NICs: 4 channels must enter at four of them. */
+static void
+few_channels_reach_every_nic(void)
+{
+    TtPlanSpec spec = { .n_ranks = 16, .count = 64, .n_channels = 4, .group_size = 8 };
+    g_autoptr(TtPlan) plan = tt_plan_new("ring", &spec, NULL);
+
+    for (guint ch = 0; ch < 4; ch++) {
+        CU_ASSERT_EQUAL(tt_ring_rank(plan, ch, 0), 2 * ch);
+        CU_ASSERT_EQUAL(tt_ring_rank(plan, ch, 8), 8 + 2 * ch);
+        for (guint rank = 0; rank < 16; rank++)
+            CU_ASSERT_EQUAL(tt_ring_rank(plan, ch, tt_ring_position(plan, ch, rank)), rank);
+    }
+}
+
 static void
 rings_of_all_channels_are_rings(void)
 {
@@ -99,6 +114,7 @@ main(void)
 {
     CU_TestInfo tests[] = { { "ranges tile the vector", ranges_tile_the_vector },
                             { "rings of all channels are rings", rings_of_all_channels_are_rings },
+                            { "few channels reach every NIC", few_channels_reach_every_nic },
                             { "bad requests are named", bad_requests_are_named },
                             { "registry is complete", registry_is_complete },
                             CU_TEST_INFO_NULL };
