@@ -174,6 +174,9 @@ find_profile(Compare *c, GError **error)
                        "keeps a better one)");
         c->setup.profile = tt_calibrate(&how, error);
     }
+    if (c->setup.profile)
+        tt_report_config(c->report, "profile", "%s, measured %s", c->setup.profile->machine,
+                         c->setup.profile->measured_at);
     return c->setup.profile != NULL;
 }
 

@@ -229,6 +229,8 @@ print_heading(const Predict *p)
                       tt_topology_name(p->setup.topo), p->setup.n_ranks,
                       (p->setup.n_ranks + per_node - 1) / per_node,
                       tt_topology_nics_per_node(p->setup.topo));
+    for (guint i = 0; p->options->settings && p->options->settings[i]; i++)
+        tt_report_comment(p->report, "set %s", p->options->settings[i]);
     tt_report_comment(p->report, "level %s, profile %s, %u channels (%s), groups of %u",
                       tt_level_name(options->level), p->setup.profile->name, p->setup.n_channels,
                       channels, p->setup.group_size);

@@ -91,6 +91,16 @@ most_rounds(double messages, double per_round)
     return (int)CLAMP(floor(log2(messages / per_round)), 0, MAX_LOG);
 }
 
+/* The formula's guess, or the best of the few rounds that are cheap to try: the guess knows trees, not
+ * phases that wait many times a round. */
+static int
+better_of(Search *s, int guess, int cheap)
+{
+    while (cheap > 0 && WORTH * time_of(s, cheap - 1) <= time_of(s, cheap))
+        cheap--;
+    return time_of(s, guess) < time_of(s, cheap) ? guess : cheap;
+}
+
 guint64
 tt_tune_slot_bytes(const char *algorithm, const TtPlanSpec *spec, const TtTopology *topo,
                    const TtSimOptions *options)
@@ -119,7 +129,7 @@ tt_tune_slot_bytes(const char *algorithm, const TtPlanSpec *spec, const TtTopolo
         best--;
     most = most_rounds(MAX_TRIED_MESSAGES, per_round);
     if (best > most)
-        return slot_bytes_for(&s, best);
+        return slot_bytes_for(&s, better_of(&s, best, most));
     while (best < most && time_of(&s, best + 1) < WORTH * time_of(&s, best))
         best++;
     while (best > 0 && WORTH * time_of(&s, best - 1) <= time_of(&s, best))
