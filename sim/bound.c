@@ -16,6 +16,10 @@
  * (node) can send per second, time >= transfers * S / sum of out over all ranks (nodes); the same
  * for `in`. And for one rank (node) alone: what it contributes must leave, what it needs must come.
  *
+ * A pod, the nodes that reach the others through the same leaf switches, is a party in the same
+ * way; its `out` and `in` are the links between its leaves and the spines. Messages within a pod
+ * that change rails in a spine only take from that.
+ *
  *                        must leave a rank              must reach a rank
  *   allreduce            S                              S
  *   reduce-scatter       S - own part                   own part
@@ -56,8 +60,8 @@ consider(Search *search, double bytes, double bytes_per_s, const char *format, g
     search->bound.limit = g_strdup_printf(format, who); /* formats without %u ignore it */
 }
 
-/* What must leave and reach a party: one rank or a node, which owns @part bytes and may hold the
- * root. */
+/* What must leave and reach a party: a rank, a node or a pod, which owns @part bytes and may hold
+ * the root. */
 static void
 duties(const Search *search, double part, gboolean is_root, double *out, double *in)
 {
@@ -91,6 +95,9 @@ static const Words rank_words = { "injection of rank %u", "ejection of rank %u",
                                   "injection of all ranks", "ejection of all ranks" };
 static const Words node_words = { "NICs of node %u, outgoing", "NICs of node %u, incoming",
                                   "NICs of all nodes, outgoing", "NICs of all nodes, incoming" };
+static const Words pod_words = { "uplinks of pod %u, outgoing", "uplinks of pod %u, incoming",
+                                 "uplinks of all leaves, outgoing",
+                                 "uplinks of all leaves, incoming" };
 
 /* Holds @n parties of @size ranks each against what they can send and take. */
 static void
@@ -115,6 +122,22 @@ consider_parties(Search *search, const TtNetwork *net, guint n, guint size, cons
     }
     consider(search, transfers * search->all_bytes, sum_out, words->all_out, 0);
     consider(search, transfers * search->all_bytes, sum_in, words->all_in, 0);
+}
+
+/* Ranks, nodes and pods in turn; what is alone has nobody to talk to. */
+static void
+consider_cuts(Search *search, const TtNetwork *net)
+{
+    guint P = search->plan->spec.n_ranks, per_node = net->ranks_per_node;
+    guint64 per_pod = (guint64)per_node * net->nodes_per_pod;
+
+    consider_parties(search, net, P, 1, &rank_words, net->rank_out, net->rank_in);
+    if (P > per_node)
+        consider_parties(search, net, (P - 1) / per_node + 1, per_node, &node_words, net->node_out,
+                         net->node_in);
+    if (per_pod > 0 && P > per_pod)
+        consider_parties(search, net, (P - 1) / (guint)per_pod + 1, (guint)per_pod, &pod_words,
+                         net->pod_out, net->pod_in);
 }
 
 /* --- latency -----------------------------------------------------------------------------------
@@ -202,16 +225,12 @@ latency_bound_ps(const TtPlan *plan, const TtNetwork *net)
 TtBound
 tt_bound(const TtPlan *plan, const TtNetwork *net)
 {
-    guint P = plan->spec.n_ranks, n_nodes = (P + net->ranks_per_node - 1) / net->ranks_per_node;
     Search search = { .plan = plan,
                       .all_bytes = (double)plan->spec.count * tt_type_bytes(plan->spec.type) };
     TtBound *bound = &search.bound;
 
-    if (P > 1 && plan->spec.count > 0) {
-        consider_parties(&search, net, P, 1, &rank_words, net->rank_out, net->rank_in);
-        if (n_nodes > 1)
-            consider_parties(&search, net, n_nodes, net->ranks_per_node, &node_words, net->node_out,
-                             net->node_in);
+    if (plan->spec.n_ranks > 1 && plan->spec.count > 0) {
+        consider_cuts(&search, net);
         bound->latency_s = tt_ps_to_seconds(latency_bound_ps(plan, net));
     }
     if (bound->latency_s > bound->bandwidth_s) {

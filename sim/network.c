@@ -82,6 +82,22 @@ bare_node_in(gconstpointer context, guint node)
     return inner->node_in(inner->context, node);
 }
 
+static double
+bare_pod_out(gconstpointer context, guint pod)
+{
+    const TtNetwork *inner = context;
+
+    return inner->pod_out(inner->context, pod);
+}
+
+static double
+bare_pod_in(gconstpointer context, guint pod)
+{
+    const TtNetwork *inner = context;
+
+    return inner->pod_in(inner->context, pod);
+}
+
 TtNetwork
 tt_network_without_memory(const TtNetwork *inner)
 {
@@ -94,5 +110,7 @@ tt_network_without_memory(const TtNetwork *inner)
     net.rank_out = net.rank_in = unlimited;
     net.node_out = bare_node_out;
     net.node_in = bare_node_in;
+    net.pod_out = bare_pod_out;
+    net.pod_in = bare_pod_in;
     return net;
 }

@@ -11,6 +11,7 @@ typedef struct {
     gconstpointer context;
     guint n_ranks;
     guint ranks_per_node; /* >= 1; rank r sits on node r / ranks_per_node */
+    guint nodes_per_pod;  /* node n is in pod n / nodes_per_pod; 0: no pods */
     guint32 n_links;
 
     TtLinkInfo (*link)(gconstpointer context, TtLink link);
@@ -22,6 +23,8 @@ typedef struct {
     double (*rank_in)(gconstpointer context, guint rank);
     double (*node_out)(gconstpointer context, guint node);
     double (*node_in)(gconstpointer context, guint node);
+    double (*pod_out)(gconstpointer context, guint pod); /* pod_*: only with nodes_per_pod > 0 */
+    double (*pod_in)(gconstpointer context, guint pod);
 } TtNetwork;
 
 /* A view of @topo, which must outlive it. */

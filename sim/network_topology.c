@@ -43,6 +43,18 @@ topology_node_in(gconstpointer topo, guint node)
     return tt_topology_node_in_bytes_per_s(topo, node);
 }
 
+static double
+topology_pod_out(gconstpointer topo, guint pod)
+{
+    return tt_topology_pod_out_bytes_per_s(topo, pod);
+}
+
+static double
+topology_pod_in(gconstpointer topo, guint pod)
+{
+    return tt_topology_pod_in_bytes_per_s(topo, pod);
+}
+
 TtNetwork
 tt_network_of_topology(const TtTopology *topo)
 {
@@ -50,6 +62,7 @@ tt_network_of_topology(const TtTopology *topo)
         .context = topo,
         .n_ranks = tt_topology_n_ranks(topo),
         .ranks_per_node = tt_topology_ranks_per_node(topo),
+        .nodes_per_pod = tt_topology_nodes_per_pod(topo),
         .n_links = tt_topology_n_links(topo),
         .link = topology_link,
         .link_name = topology_link_name,
@@ -58,6 +71,8 @@ tt_network_of_topology(const TtTopology *topo)
         .rank_in = topology_rank_in,
         .node_out = topology_node_out,
         .node_in = topology_node_in,
+        .pod_out = topology_pod_out,
+        .pod_in = topology_pod_in,
     };
 }
 

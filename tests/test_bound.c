@@ -80,6 +80,84 @@ bounds_are_those_worked_out(void)
     }
 }
 
+/* Leaves of 4 nodes with 100 Gbit/s * 97 % = 12.125 GB/s each; 16:1 leaves 4 * 12.125 / 16 =
+ * 3.03125 GB/s up, so that S = 303.125 MB crosses in 100 ms. On rails of 8 * 49 GB/s, two nodes to
+ * a leaf, 8:1: 8 * 2 * 49 / 8 = 98 GB/s for a pod. */
+static const struct {
+    const char *name, *topo, *type, *per_leaf, *over;
+    TtCollective collective;
+    guint n_ranks;
+    guint64 count;
+    TtTime want_ps;
+    const char *limit;
+} pods[] = {
+    /* 2 * 9 * S / (10 * U) */
+    { "10 pods", "hosts:40", "fat-tree", "4", "16", TT_ALLREDUCE, 40, 303125000, 180000 * US,
+      "uplinks of all leaves, outgoing" },
+    /* 9/10 S come in */
+    { "allgather", "hosts:40", "fat-tree", "4", "16", TT_ALLGATHER, 40, 303125000, 90000 * US,
+      "uplinks of pod 0, incoming" },
+    { "broadcast", "hosts:40", "fat-tree", "4", "16", TT_BROADCAST, 40, 303125000, 100000 * US,
+      "uplinks of pod 0, outgoing" },
+    /* 10 of 40 ranks are pods of 4, 4 and 2: 2 * 2 * S / (3 * U) */
+    { "a small plan", "hosts:40", "fat-tree", "4", "16", TT_ALLREDUCE, 10, 30312500 * 3, 40000 * US,
+      "uplinks of all leaves, outgoing" },
+    /* 8/10 of S belong to the others of the pod of 2 */
+    { "a small plan, reduce-scatter", "hosts:40", "fat-tree", "4", "16", TT_REDUCE_SCATTER, 10,
+      303125000, 80000 * US, "uplinks of pod 2, outgoing" },
+    /* the same where the machine itself ends in a pod of 2 */
+    { "a partial pod", "hosts:10", "fat-tree", "4", "16", TT_REDUCE_SCATTER, 10, 303125000,
+      80000 * US, "uplinks of pod 2, outgoing" },
+    /* no uplink in the way: 2 * 3/4 * S / 12.125 GB/s */
+    { "within one pod", "hosts:40", "fat-tree", "4", "16", TT_ALLREDUCE, 4, 303125000, 37500 * US,
+      "NICs of all nodes, outgoing" },
+    /* U is 4 NICs: 2 * 39/40 * 25 ms of the NICs outweigh 2 * 9/10 * 6.25 ms */
+    { "1:1", "hosts:40", "fat-tree", "4", "1", TT_ALLREDUCE, 40, 303125000, 48750 * US,
+      "NICs of all nodes, outgoing" },
+    /* 2 * 2 * 294 MB / (3 * 98 GB/s) */
+    { "rails", "dgx-h100:6", "rail", "2", "8", TT_ALLREDUCE, 48, 294 * MB, 4000 * US,
+      "uplinks of all leaves, outgoing" },
+    { "rails, 40 ranks end in a pod of one node", "dgx-h100:6", "rail", "2", "8", TT_REDUCE_SCATTER,
+      40, 98 * MB, 800 * US, "uplinks of pod 2, outgoing" },
+};
+
+static TtTopology *
+open_pods(const char *text, const char *type, const char *per_leaf, const char *over)
+{
+    g_autofree char *t = g_strdup_printf("fabric.type=%s", type);
+    g_autofree char *n = g_strdup_printf("fabric.nodes-per-leaf=%s", per_leaf);
+    g_autofree char *o = g_strdup_printf("fabric.oversubscription=%s", over);
+    const char *settings[] = { t, n, o, NULL };
+    g_autoptr(GError) error = NULL;
+    TtTopology *topo = tt_topology_open(text, settings, &error);
+
+    CHECK_NO_ERROR(error);
+    return topo;
+}
+
+static void
+uplinks_bound(void)
+{
+    for (guint r = 0; r < G_N_ELEMENTS(pods); r++) {
+        g_autoptr(TtTopology) topo =
+            open_pods(pods[r].topo, pods[r].type, pods[r].per_leaf, pods[r].over);
+        TtNetwork net = tt_network_of_topology(topo), bare = tt_network_without_memory(&net);
+        TtPlanSpec spec = { .collective = pods[r].collective,
+                            .n_ranks = pods[r].n_ranks,
+                            .count = pods[r].count,
+                            .type = TT_INT8 };
+        g_autoptr(TtPlan) plan = tt_plan_new("ring", &spec, NULL);
+
+        for (guint i = 0; i < 2; i++) { /* free memory changes nothing between nodes */
+            g_autofree char *limit = NULL;
+            TtTime got_ps = tt_sim_bound_on_ps(plan, i ? &bare : &net, &limit);
+
+            CHECK(ABS(got_ps - pods[r].want_ps) <= 1, "%s: %ld ps", pods[r].name, (long)got_ps);
+            CHECK(strcmp(limit, pods[r].limit) == 0, "%s: %s", pods[r].name, limit);
+        }
+    }
+}
+
 /* Every algorithm, collective and machine: no simulated time is under its bound, and the ring on a
  * crossbar without latency reaches it. */
 static void
@@ -164,6 +242,49 @@ nothing_is_faster_on_presets(void)
         }
     }
     CU_ASSERT(n_runs > 0);
+}
+
+/* The same where the leaves are too thin; the last pod of 7 nodes is a partial one. tt_sim_run
+ * itself fails under the bound. */
+static void
+nothing_is_faster_through_thin_leaves(void)
+{
+    static const char *const machines[][4] = { { "hosts:7", "fat-tree", "2", "16" },
+                                               { "hosts:6", "fat-tree", "1", "3" },
+                                               { "hosts:7", "rail", "3", "16" },
+                                               { "dgx-h100:4", "fat-tree", "2", "16" },
+                                               { "dgx-h100:3", "rail", "2", "16" } };
+    guint n_runs = 0, n_uplinks = 0;
+
+    for (guint m = 0; m < G_N_ELEMENTS(machines); m++) {
+        const char *const *with = machines[m];
+        g_autoptr(TtTopology) topo = open_pods(with[0], with[1], with[2], with[3]);
+
+        for (guint a = 0; tt_algos[a]; a++) {
+            for (guint c = 0; c < TT_N_COLLECTIVES; c++) {
+                TtPlanSpec spec = { .collective = c,
+                                    .n_ranks = tt_topology_n_ranks(topo),
+                                    .count = 1 << 20,
+                                    .group_size = tt_topology_ranks_per_node(topo),
+                                    .slot_bytes = 1 << 18,
+                                    .type = TT_FLOAT32 };
+                TtSimOptions options = { .level = TT_LEVEL_FLOW };
+                TtSimResult result = { 0 };
+                g_autoptr(TtPlan) plan = tt_plan_new(tt_algos[a]->name, &spec, NULL);
+                g_autoptr(GError) error = NULL;
+
+                if (!plan)
+                    continue;
+                tt_sim_run(plan, topo, &options, &result, &error);
+                CHECK(!error, "%s on %s %s: %s", plan->name, with[1], with[0],
+                      error ? error->message : "");
+                n_uplinks += result.limit && g_str_has_prefix(result.limit, "uplinks");
+                tt_sim_result_clear(&result);
+                n_runs++;
+            }
+        }
+    }
+    CHECK(n_runs > 50 && n_uplinks > n_runs / 2, "%u of %u runs", n_uplinks, n_runs);
 }
 
 static void
@@ -278,8 +399,11 @@ int
 main(void)
 {
     CU_TestInfo tests[] = { { "bounds are those worked out", bounds_are_those_worked_out },
+                            { "uplinks bound", uplinks_bound },
                             { "nothing is faster", nothing_is_faster },
                             { "nothing is faster on presets", nothing_is_faster_on_presets },
+                            { "nothing is faster through thin leaves",
+                              nothing_is_faster_through_thin_leaves },
                             { "ring reaches the bound", ring_reaches_the_bound },
                             { "under the bound is an error", under_the_bound_is_an_error },
                             { "levels agree where they should", levels_agree_where_they_should },

@@ -35,6 +35,49 @@ count_links(const TtTopology *topo, const char *prefix, double *bytes_per_s)
     return n;
 }
 
+/* A pod's rates are those of the links between its leaves and the spines, as they are named. */
+static void
+pods_have_their_leaves_uplinks(void)
+{
+    static const struct {
+        const char *topo, *type, *per_leaf;
+        guint want_per_pod, n_rails; /* rails 0: leaves are not of rails */
+    } rows[] = {
+        { "dgx-h100:6", "fat-tree", "4", 4, 0 }, /* the second pod is half full */
+        { "dgx-h100:6", "rail", "4", 4, 8 },
+        { "dgx-h100:6", "rail", "9", 6, 8 }, /* one pod, whose rails still meet in the spines */
+        { "dgx-h100:6", "single-switch", NULL, 0, 0 },
+        { "dgx-h100:1", "fat-tree", "4", 0, 0 },
+    };
+
+    for (guint r = 0; r < G_N_ELEMENTS(rows); r++) {
+        g_autofree char *type = g_strdup_printf("fabric.type=%s", rows[r].type);
+        g_autofree char *per_leaf =
+            g_strdup_printf("fabric.nodes-per-leaf=%s", rows[r].per_leaf ? rows[r].per_leaf : "");
+        const char *settings[] = { type, "fabric.oversubscription=3", per_leaf, NULL };
+        const char *plain[] = { type, NULL };
+        g_autoptr(TtTopology) topo = open_with(rows[r].topo, rows[r].per_leaf ? settings : plain);
+        guint per_pod = tt_topology_nodes_per_pod(topo);
+
+        CHECK(per_pod == rows[r].want_per_pod, "%s %s: %u", rows[r].type, rows[r].topo, per_pod);
+        for (guint pod = 0; per_pod && pod * per_pod < tt_topology_n_nodes(topo); pod++) {
+            double sum = 0, one, got = tt_topology_pod_out_bytes_per_s(topo, pod);
+
+            for (guint rail = 0; rail < MAX(rows[r].n_rails, 1); rail++) {
+                g_autofree char *prefix =
+                    rows[r].n_rails ? g_strdup_printf("rail %u leaf %u -> spine", rail, pod)
+                                    : g_strdup_printf("leaf %u -> spine", pod);
+
+                CHECK(count_links(topo, prefix, &one) > 0, "%s", prefix);
+                sum += one;
+            }
+            CHECK(fabs(got / sum - 1) < 1e-9, "%s, pod %u: %g, not %g", rows[r].type, pod, got,
+                  sum);
+            CU_ASSERT_EQUAL(tt_topology_pod_in_bytes_per_s(topo, pod), got);
+        }
+    }
+}
+
 /* 8 NICs of 400 Gbit/s * 98 % = 49 GB/s a node. What a leaf sends up is what its nodes can send it,
  * over the oversubscription; the number of spines follows at one NIC's rate each, rounded. */
 static void
@@ -228,6 +271,7 @@ int
 main(void)
 {
     CU_TestInfo tests[] = {
+        { "pods have their leaves' uplinks", pods_have_their_leaves_uplinks },
         { "leaves send up what they should", leaves_send_up_what_they_should },
         { "hops by hand", hops_by_hand },
         { "every fabric reaches everybody", every_fabric_reaches_everybody },

@@ -45,6 +45,11 @@ struct TtFabric {
     guint (*route)(const TtNetwork *network, TtPort src, TtPort dst, guint32 *links);
 
     double (*capacity_bytes_per_s)(const TtNetwork *network, guint32 link);
+
+    /* What the leaves above nodes_per_leaf nodes, a pod, carry to (and from) the spines together;
+     * NULL where no spine is between any two nodes. */
+    double (*pod_bytes_per_s)(const TtNetwork *network);
+
     char *(*link_name)(const TtNetwork *network, guint32 link);  /* "leaf 0 -> spine 1" */
     char *(*switch_name)(const TtNetwork *network, TtPort port); /* at a NIC's far end */
 };

@@ -52,6 +52,7 @@ const TtFabric tt_fabric_fat_tree = {
     .init = fat_tree_init,
     .route = fat_tree_route,
     .capacity_bytes_per_s = tt_leaf_spine_capacity,
+    .pod_bytes_per_s = tt_leaf_spine_pod_capacity,
     .link_name = fat_tree_link_name,
     .switch_name = fat_tree_switch_name,
 };

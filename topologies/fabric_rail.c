@@ -68,6 +68,7 @@ const TtFabric tt_fabric_rail = {
     .init = rail_init,
     .route = rail_route,
     .capacity_bytes_per_s = tt_leaf_spine_capacity,
+    .pod_bytes_per_s = tt_leaf_spine_pod_capacity,
     .link_name = rail_link_name,
     .switch_name = rail_switch_name,
 };

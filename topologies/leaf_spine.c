@@ -56,6 +56,15 @@ tt_leaf_spine_capacity(const TtNetwork *network, guint32 link)
     return network->spine_bytes_per_s;
 }
 
+double
+tt_leaf_spine_pod_capacity(const TtNetwork *network)
+{
+    guint n_pods = (network->n_nodes - 1) / network->nodes_per_leaf + 1;
+    guint leaves_per_pod = network->n_leaves / n_pods; /* one, or one for each rail */
+
+    return (double)leaves_per_pod * network->n_spines * network->spine_bytes_per_s;
+}
+
 guint
 tt_leaf_spine_leaf_of(const TtNetwork *network, guint32 link)
 {

@@ -41,6 +41,10 @@ tt_leaf_spine_route(const TtNetwork *network, guint leaf_src, guint leaf_dst, gu
 
 double tt_leaf_spine_capacity(const TtNetwork *network, guint32 link);
 
+/* All links between the spines and the leaves of one pod, one direction. A pod with fewer nodes has
+ * as many. */
+double tt_leaf_spine_pod_capacity(const TtNetwork *network);
+
 /* "leaf 1 -> spine 0", given what @leaf is called. */
 char *tt_leaf_spine_link_name(const TtNetwork *network, guint32 link, const char *leaf);
 guint tt_leaf_spine_leaf_of(const TtNetwork *network, guint32 link);

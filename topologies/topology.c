@@ -236,3 +236,34 @@ tt_topology_node_in_bytes_per_s(const TtTopology *topo, guint node)
     (void)node;
     return topo->node_in_bytes_per_s;
 }
+
+guint
+tt_topology_nodes_per_pod(const TtTopology *topo)
+{
+    const TtNetwork *network = &topo->network;
+
+    if (network->n_links == 0 || !network->fabric->pod_bytes_per_s)
+        return 0;
+    return MIN(network->nodes_per_leaf, topo->n_nodes);
+}
+
+/* Links come in pairs of one rate, so both directions are alike, and so are all pods. */
+static double
+pod_bytes_per_s(const TtTopology *topo, guint pod)
+{
+    g_assert(tt_topology_nodes_per_pod(topo) > 0);
+    g_assert((guint64)pod * tt_topology_nodes_per_pod(topo) < topo->n_nodes);
+    return topo->network.fabric->pod_bytes_per_s(&topo->network);
+}
+
+double
+tt_topology_pod_out_bytes_per_s(const TtTopology *topo, guint pod)
+{
+    return pod_bytes_per_s(topo, pod);
+}
+
+double
+tt_topology_pod_in_bytes_per_s(const TtTopology *topo, guint pod)
+{
+    return pod_bytes_per_s(topo, pod);
+}

@@ -66,6 +66,13 @@ double tt_topology_rank_in_bytes_per_s(const TtTopology *topo, guint rank);
 double tt_topology_node_out_bytes_per_s(const TtTopology *topo, guint node); /* a node's NICs together */
 double tt_topology_node_in_bytes_per_s(const TtTopology *topo, guint node);
 
+/* A pod: nodes that follow each other and reach the others through the same leaves (the last pod
+ * may have fewer). Node n is in pod n / nodes_per_pod; 0: no spine is between any two nodes. The
+ * rates are those of all links from its leaves to the spines, and back. */
+guint tt_topology_nodes_per_pod(const TtTopology *topo);
+double tt_topology_pod_out_bytes_per_s(const TtTopology *topo, guint pod);
+double tt_topology_pod_in_bytes_per_s(const TtTopology *topo, guint pod);
+
 /* A full description: devices, links with capacity, latency, source and kind of every constant, the
  * fabric, warnings about settings nothing used. Text for people; the JSON form for programs. */
 char *tt_topology_describe(const TtTopology *topo);
