@@ -62,6 +62,7 @@ calibrate_run(const TtOptions *options, GError **error)
     g_autofree char *path = output ? g_strdup(output) : tt_calibration_path();
     g_autofree char *folder = g_path_get_dirname(path);
     g_autoptr(TtProfile) profile = NULL;
+    g_autofree char *text = NULL;
 
     (void)options;
     if (max_bytes && !tt_parse_cli_size(max_bytes, &how.max_bytes, error)) {
@@ -73,7 +74,10 @@ calibrate_run(const TtOptions *options, GError **error)
     if (!tt_output_check("--output", path, error))
         return TT_EXIT_USAGE;
     profile = tt_calibrate(&how, error);
-    if (!profile || !tt_profile_save(profile, path, error))
+    if (!profile)
+        return TT_EXIT_FAILED;
+    text = tt_profile_to_text(profile);
+    if (!tt_output_write(path, text, error))
         return TT_EXIT_FAILED;
     print_profile(profile, path);
     return TT_EXIT_GOOD;

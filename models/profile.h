@@ -68,9 +68,8 @@ TtProfile *tt_profile_open(const char *name_or_path, GError **error);
 void tt_profile_free(TtProfile *profile);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(TtProfile, tt_profile_free)
 
-/* .ini with units on every quantity, source and kind on every group. Written whole or not at all. */
+/* .ini with units on every quantity, source and kind on every group. Caller frees. */
 char *tt_profile_to_text(const TtProfile *profile);
-gboolean tt_profile_save(const TtProfile *profile, const char *path, GError **error);
 
 /* Where to look up a plan whose rank touches @footprint_bytes, in @n_rounds rounds of messages of at most
  * @message_bytes. */

@@ -105,16 +105,3 @@ tt_profile_to_text(const TtProfile *profile)
     }
     return g_string_free(text, FALSE);
 }
-
-gboolean
-tt_profile_save(const TtProfile *profile, const char *path, GError **error)
-{
-    g_autofree char *text = tt_profile_to_text(profile);
-    GError *cause = NULL;
-
-    if (g_file_set_contents(path, text, -1, &cause))
-        return TRUE;
-    g_set_error(error, TT_PROFILE_ERROR, TT_PROFILE_ERROR_FILE, "profile: %s", cause->message);
-    g_error_free(cause);
-    return FALSE;
-}

@@ -23,6 +23,13 @@ grep -q 'differs most at' compare.out || fail "no step named: $(cat compare.out)
 grep -q 'med |error|' compare.out || fail "no summary: $(cat compare.out)"
 grep -q 'predicted' trace.json && grep -q 'measured' trace.json || fail "the trace lacks a side"
 
+# a device is written into, never replaced
+if mknod device c 1 3 2>/dev/null; then
+    "$TUTTI" calibrate --quick --quiet --max-bytes 4K --output device >calibrate.out 2>&1 ||
+        fail "calibrate into a device: $(cat calibrate.out)"
+    [ -c device ] || fail "a device was replaced by a file"
+    rm device
+fi
 # more ranks than cores share them
 "$TUTTI" compare --topo this --profile this.ini --ranks $(($(nproc) + 1)) --algo ring -b 1K --quiet >compare.out 2>&1 ||
     fail "compare with a crowded core: $(cat compare.out)"

@@ -93,7 +93,7 @@ what_is_saved_is_read_again(void)
     g_autoptr(TtProfile) profile = tt_profile_open("tutti", NULL), again = NULL;
     g_autoptr(GError) error = NULL;
     g_autofree char *dir = g_dir_make_tmp("tutti-XXXXXX", NULL);
-    g_autofree char *path = g_build_filename(dir, "mine.ini", NULL);
+    g_autofree char *path = g_build_filename(dir, "mine.ini", NULL), *text = NULL;
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(profile);
     CU_ASSERT(profile->lane_pushes && profile->covers_memory && profile->op[9].n == 3);
@@ -107,7 +107,8 @@ what_is_saved_is_read_again(void)
     profile->next = tt_profile_new_state(profile);
     profile->next->latency_s = 4 * profile->latency_s;
     profile->next->op[3] = profile->op[4];
-    CU_ASSERT_TRUE(tt_profile_save(profile, path, &error));
+    text = tt_profile_to_text(profile);
+    CU_ASSERT_TRUE(g_file_set_contents(path, text, -1, &error));
     CHECK_NO_ERROR(error);
     again = tt_profile_open(path, &error);
     CHECK_NO_ERROR(error);
@@ -190,7 +191,6 @@ static void
 what_is_no_profile_is_refused(void)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(TtProfile) profile = NULL;
 
     CU_ASSERT_PTR_NULL(tt_profile_open("titti", &error));
     CHECK_ERROR(error, TT_PROFILE_ERROR, TT_PROFILE_ERROR_USAGE, "one of: ideal, tutti, or a file");
@@ -198,9 +198,6 @@ what_is_no_profile_is_refused(void)
     CHECK_ERROR(error, TT_PROFILE_ERROR, TT_PROFILE_ERROR_FILE, "nothing-here.ini");
     CU_ASSERT_PTR_NULL(tt_profile_open("/dev/zero", &error)); /* would never end */
     CHECK_ERROR(error, TT_PROFILE_ERROR, TT_PROFILE_ERROR_FILE, "regular file");
-    profile = tt_profile_ideal();
-    CU_ASSERT_FALSE(tt_profile_save(profile, "/nowhere/p.ini", &error));
-    CHECK_ERROR(error, TT_PROFILE_ERROR, TT_PROFILE_ERROR_FILE, "/nowhere/p.ini");
 }
 
 int
