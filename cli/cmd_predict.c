@@ -20,6 +20,9 @@
 #define HOPELESS      10
 #define DEAR_MESSAGES 100000
 
+/* How often to say how long it takes. */
+#define LOOK_US 200000
+
 static char *iterations_text;
 
 typedef struct {
@@ -86,11 +89,10 @@ small_enough(const Predict *p, const TtPlan *plan, GError **error)
     return FALSE;
 }
 
-/* Runs on a thread of its own: reads the rest, writes the candidate. */
+/* Reads the rest, writes the candidate. */
 static void
-predict_one(gpointer data, gpointer unused)
+predict_one(Candidate *out)
 {
-    Candidate *out = data;
     const Predict *p = out->predict;
     TtSimOptions options = { .level = p->options->level,
                              .profile = p->setup.profile,
@@ -99,7 +101,6 @@ predict_one(gpointer data, gpointer unused)
     TtPlanSpec spec = tt_setup_spec(&p->setup, out->c);
     g_autoptr(TtPlan) plan = tt_plan_new(out->algorithm, &spec, &out->why);
 
-    (void)unused;
     if (!plan || !small_enough(p, plan, &out->why))
         return;
     if (p->options->chunk_bytes == TT_CHUNK_AUTO) {
@@ -115,6 +116,38 @@ predict_one(gpointer data, gpointer unused)
     out->row.limit = out->result.limit;
     out->row.bottleneck = out->result.bottleneck;
     out->plan = g_steal_pointer(&plan);
+}
+
+/* Candidates that threads still work on. */
+typedef struct {
+    GMutex mutex;
+    GCond fewer;
+    guint n;
+} Pending;
+
+/* On a thread of its own. */
+static void
+predict_pending(gpointer candidate, gpointer data)
+{
+    Pending *pending = data;
+
+    predict_one(candidate);
+    g_mutex_lock(&pending->mutex);
+    pending->n--;
+    g_cond_signal(&pending->fewer);
+    g_mutex_unlock(&pending->mutex);
+}
+
+static void
+wait_for(Predict *p, Pending *pending, const char *size)
+{
+    g_mutex_lock(&pending->mutex);
+    while (pending->n > 0) {
+        g_cond_wait_until(&pending->fewer, &pending->mutex, g_get_monotonic_time() + LOOK_US);
+        tt_progress_show(&p->progress, "predicting %s: %u to go, %.0f s so far", size, pending->n,
+                         (double)(g_get_monotonic_time() - p->progress.begin_us) / 1e6);
+    }
+    g_mutex_unlock(&pending->mutex);
 }
 
 /* With a list, what cannot be is an error; with "all" and "auto" it is left out, said once. */
@@ -139,20 +172,28 @@ may_leave_out(Predict *p, guint i, const GError *why)
 static void
 predict_all(Predict *p, const TtCase *c, gboolean record, Candidate *candidates)
 {
+    g_autoptr(GPtrArray) wanted = g_ptr_array_new();
+    Pending pending = { 0 };
     GThreadPool *pool =
-        g_thread_pool_new(predict_one, NULL, (int)g_get_num_processors(), FALSE, NULL);
+        g_thread_pool_new(predict_pending, &pending, (int)g_get_num_processors(), FALSE, NULL);
     g_autofree char *size = tt_format_bytes(c->bytes);
 
-    tt_progress_show(&p->progress, "predicting %s", size);
+    g_mutex_init(&pending.mutex);
+    g_cond_init(&pending.fewer);
     for (guint i = 0; i < p->n_algorithms; i++) {
         candidates[i] = (Candidate){
             .predict = p, .algorithm = p->options->algorithms[i], .c = c, .record = record
         };
-        if (p->hopeless[i])
-            continue;
-        g_thread_pool_push(pool, &candidates[i], NULL);
+        if (!p->hopeless[i])
+            g_ptr_array_add(wanted, &candidates[i]);
     }
+    pending.n = wanted->len;
+    for (guint i = 0; i < wanted->len; i++)
+        g_thread_pool_push(pool, wanted->pdata[i], NULL);
+    wait_for(p, &pending, size);
     g_thread_pool_free(pool, FALSE, TRUE);
+    g_mutex_clear(&pending.mutex);
+    g_cond_clear(&pending.fewer);
 }
 
 static gboolean

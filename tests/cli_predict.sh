@@ -94,4 +94,11 @@ nothing_left
 # Closed form and simulation agree where nothing is shared; a bound is a bound.
 want 0 - -- predict --topo hosts:4 -b 1M --algo ring --level hockney --csv
 want 0 - -- predict --topo hosts:4 -b 1M --algo ring --level bound --csv
+# On a terminal, a long prediction says that it is still at work.
+if command -v script >/dev/null; then
+    timeout 3 script -qec "'$TUTTI' predict --topo hosts:100000 -b 1M --algo ring" /dev/null \
+        </dev/null >stdout 2>&1
+    has "to go"
+fi
+
 finish
