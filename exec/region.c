@@ -31,12 +31,21 @@ round_up(gsize value, gsize unit)
     return (value + unit - 1) / unit * unit;
 }
 
+/* No more than there is memory: what does not fit must be refused before pages are touched. */
+static gsize
+most_arena_bytes(void)
+{
+    guint64 available = tt_region_available_bytes();
+
+    return available ? CLAMP(available, ARENA_LEAST_BYTES, ARENA_MOST_BYTES) : ARENA_MOST_BYTES;
+}
+
 TtRegion *
 tt_region_new(const TtTeamOptions *options, GError **error)
 {
     gsize page = (gsize)sysconf(_SC_PAGESIZE);
     gsize head = round_up(sizeof(TtRegion) + options->n_ranks * sizeof(TtRankBlock), page);
-    gsize arena = ARENA_MOST_BYTES;
+    gsize arena = most_arena_bytes() / page * page;
     TtRegion *region = MAP_FAILED;
 
     for (; arena >= ARENA_LEAST_BYTES && region == MAP_FAILED; arena /= 2)
