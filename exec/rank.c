@@ -344,6 +344,8 @@ tt_rank_main(TtRegion *region, guint rank)
                 break;
             report_done(region, block, number);
         }
+    } else {
+        atomic_store(&block->state, TT_RANK_NO_MEMORY);
     }
     tt_rank_clear(&self);
 }

@@ -69,7 +69,8 @@ typedef enum {
     TT_RANK_WAITS_SLOT,
     TT_RANK_WAITS_LANE,
     TT_RANK_WAITS_BARRIER,
-    TT_RANK_IDLE /* between jobs */
+    TT_RANK_IDLE,     /* between jobs */
+    TT_RANK_NO_MEMORY /* could not map its buffers and left */
 } TtRankState;
 
 /* One per rank, written by it, read by whoever watches. */

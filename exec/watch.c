@@ -227,12 +227,30 @@ sleep_until_news(TtWatch *self)
             ;
 }
 
+/* As processes and as threads: a thread that leaves does not die. */
+static gboolean
+check_memory(const TtWatch *self, GError **error)
+{
+    for (guint r = 0; r < self->region->n_ranks; r++) {
+        if (atomic_load(&self->region->ranks[r].state) != TT_RANK_NO_MEMORY)
+            continue;
+        g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM,
+                    "rank %u cannot map %d buffers of %" G_GUINT64_FORMAT
+                    " MiB (see ulimit -v, or use a smaller size)",
+                    r, TT_N_BUFFERS, (self->region->max_bytes >> 20) + 1);
+        return FALSE;
+    }
+    return TRUE;
+}
+
 gboolean
 tt_watch_alive(TtWatch *self, GError **error)
 {
     int status = 0;
     guint dead = look_for_death(self, &status);
 
+    if (!check_memory(self, error))
+        return FALSE;
     if (dead == self->region->n_ranks)
         return TRUE;
     g_usleep(GRACE_AFTER_DEATH_US);

@@ -32,6 +32,20 @@ want 0 - -- run --ranks 2 -b 64K --algo ring -n 2 --trace trace.keep --timeline 
 [ "$(grep -c '"ph":"s"' trace.keep)" -gt 0 ] || fail "no arrows"
 head -1 timeline.keep | grep -q '^rank,lane,round,step,op,' || fail "timeline: $(head -1 timeline.keep)"
 
+# Too little memory is refused, in the parent or in a rank, as processes and as threads.
+for transport in shm threads; do
+    (ulimit -v 700000; "$TUTTI" --version) >/dev/null 2>&1 || break # sanitizers want terabytes
+    (ulimit -v 700000; "$TUTTI" run --ranks 2 -b 128M --algo ring -n 1 --transport $transport) \
+        >stdout 2>stderr
+    [ $? -eq 1 ] || fail "$transport, ulimit -v: wanted 1: $(cat stderr)"
+    grep -q 'cannot map.*ulimit -v' stderr || fail "$transport, ulimit -v: $(cat stderr)"
+done
+want 1 "MiB of shared memory" -- \
+    run --ranks 2 -b 16M --algo direct --chunk-bytes 0 --slots 65536 -n 1
+room=$(sed -n 's/.* do not fit \([0-9]*\) MiB.*/\1/p' stderr)
+[ "$room" -le "$(awk '/^MemTotal/ { print int($2 / 1024) }' /proc/meminfo)" ] ||
+    fail "slots may take more than there is: $(cat stderr)"
+
 # A rank that is killed ends the run within two seconds, is named, and leaves nobody behind.
 ranks_of() { sed -n 's/^#  *Rank *[0-9]* Pid *\([0-9]*\) .*/\1/p' "$1"; }
 started() { # started FILE: waits until the ranks are there
