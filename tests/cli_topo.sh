@@ -16,4 +16,10 @@ done
 want 2 "nosuch" -- topo show nosuch
 want 3 "broken.keep" -- topo show ./broken.keep.ini
 nothing_left
+# A FIFO without a writer is an empty file, not a wait for ever; <(...) works.
+mkfifo pipe.keep
+timeout 5 "$TUTTI" topo show ./pipe.keep >stdout 2>stderr </dev/null
+[ $? -eq 3 ] || fail "a FIFO: wanted 3: $(cat stderr)"
+"$TUTTI" topo show <(sleep 0.2; cat "$TT_SOURCE_DIR/topologies/presets/hosts.ini") >stdout 2>stderr ||
+    fail "<(...): $(cat stderr)"
 finish
