@@ -1,5 +1,7 @@
 /* Profiles: the cost curve, files out and in again, and files that are wrong. */
 #include "models/profile.h"
+#include "algos/schedule.h"
+#include "models/profile_file.h"
 #include "tests/check.h"
 
 #include <glib/gstdio.h>
@@ -48,6 +50,14 @@ short_messages_are_looked_up_by_length(void)
     CU_ASSERT_EQUAL(tt_profile_footprint(&profile, 1500, 1, 1024), 1500);
     CU_ASSERT_EQUAL(tt_profile_footprint(&profile, 1e6, 2, 1024), 1e6);
     CU_ASSERT_EQUAL(tt_profile_footprint(&profile, 1e6, 1, 4097), 1e6);
+}
+
+/* models/ may not see algos/, so the names of the steps stand twice. */
+static void
+steps_are_called_as_in_plans(void)
+{
+    for (guint op = 0; op < TT_N_OPS; op++)
+        CU_ASSERT_STRING_EQUAL(tt_profile_op_names[op], tt_op_name(op));
 }
 
 /* The state is told by its flag latency, within a factor of 1.5. */
@@ -206,6 +216,7 @@ main(void)
     CU_TestInfo tests[] = { { "costs are linear in the logarithm",
                               costs_are_linear_in_the_logarithm },
                             { "short messages are looked up by length", short_messages_are_looked_up_by_length },
+                            { "steps are called as in plans", steps_are_called_as_in_plans },
                             { "states are told by their flag", states_are_told_by_their_flag },
                             { "what is saved is read again", what_is_saved_is_read_again },
                             { "wrong files are named", wrong_files_are_named },
