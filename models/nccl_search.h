@@ -1,0 +1,11 @@
+/* nccl_search.h - NCCL's topology search: from a node's devices to rings, trees and their speeds.
+ */
+#pragma once
+#include "models/nccl_env.h"
+#include "topologies/nccl_xml.h"
+
+/* What NCCL @version finds on @n_nodes nodes like @node: paths, graphs, channel counts. @env may be NULL.
+ * The graphs are those of one node before (@unmerged, may be NULL, TT_N_GRAPHS of them) and after the merge
+ * over nodes. TT_NCCL_ERROR_USAGE with one line if there is no GPU, or more than we can hold. */
+gboolean tt_nccl_comm_init(TtNcclComm *comm, const TtNcclXml *node, guint n_nodes, guint version,
+                           const TtNcclEnv *env, TtNcclGraph *unmerged, GError **error);
