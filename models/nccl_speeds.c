@@ -45,7 +45,7 @@ static const struct {
     ROW(FALSE, 100, V(2, 27, 0), blackwell_intra_2_27),
     ROW(FALSE, 100, V(2, 29, 0), blackwell_intra),
     ROW(TRUE, 100, V(2, 27, 0), blackwell_inter_2_27),
-    ROW(TRUE, 100, V(2, 30, 0), blackwell_inter),
+    ROW(TRUE, 100, V(2, 29, 0), blackwell_inter),
 #undef ROW
 };
 
