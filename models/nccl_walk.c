@@ -9,6 +9,12 @@
 
 typedef enum { ORDER_FREE, ORDER_PCI, ORDER_REPLAY } Order;
 
+/* What counts about a link when traffic is taken off it. */
+typedef struct {
+    gboolean is_pci, to_old_gpu, to_power_cpu;
+    guint reverse;
+} LinkTraits;
+
 /* Where in a walk over all GPUs it returns to a net, or to its first GPU; -1: not at all. */
 typedef struct {
     int to_net, to_first;
@@ -21,7 +27,8 @@ struct TtWalk {
     TtWalkRules rules;
     guint n_gpus, n_nets;
     gboolean has_nvs;
-    float *link_bw;                 /* left, [n_links] */
+    LinkTraits *traits;
+    int *full, *left;               /* MB/s of each link: NCCL rounds to these after every step */
     float *net_bw;                  /* left, [n_nets] */
     guint64 used[TT_NCCL_MAX_GPUS]; /* bit c: in channel c */
     float pci_bw[TT_NCCL_MAX_GPUS];
@@ -31,6 +38,8 @@ struct TtWalk {
     guint16 *net_order[TT_NCCL_MAX_GPUS + 1];
     guint n_net_order[TT_NCCL_MAX_GPUS + 1];
 
+    guint16 *
+        *peers; /* [(1 + net) * n_gpus + gpu]: all others, best first; made when first needed */
     guint16 *candidates; /* a stack of next GPUs to try */
     gsize n_candidates, room;
 
@@ -57,53 +66,58 @@ tt_nccl_walk_copy(TtWalkGraph *to, const TtWalkGraph *from)
 
 /* ---- bandwidth of links ---- */
 
-static void
-take(float *left, float bw)
+static gboolean
+costs_more(const TtWalk *w, const TtWay *way)
 {
-    *left = roundf((*left - bw) * 1000) / 1000; /* floats would drift otherwise */
+    const TtNcclSystem *s = w->system;
+
+    if (way->type != TT_PATH_PHB || s->node[s->link[way->link[0]].from].type != TT_SYS_GPU)
+        return FALSE;
+    for (guint i = 0; i < way->n_hops; i++) {
+        const TtSysNode *to = &s->node[s->link[way->link[i]].to];
+
+        if (to->type == TT_SYS_CPU && to->arch == TT_ARCH_X86 && to->vendor == TT_VENDOR_INTEL)
+            return TRUE;
+    }
+    return FALSE;
 }
 
 /* Takes @bw off the first @n_hops links of @way, or gives it back if negative. Returns how many had it. */
 static guint
-take_along(TtWalk *w, const TtWay *way, guint n_hops, float bw)
+take_along(TtWalk *w, const TtWay *way, guint n_hops, gboolean from_gpu, float bw)
 {
-    const TtNcclSystem *s = w->system;
-    const TtSysNode *start = way->n_hops ? &s->node[s->link[way->link[0]].from] : NULL;
-    float pci_bw = bw;
+    int mb = (int)lroundf(bw * 1000);
+    int pci_mb =
+        costs_more(w, way) ? (int)lroundf(bw * 6 / 5 * 1000) : mb; /* Intel: a fifth more */
+    int *left = w->left;
 
-    /* Peer traffic through an Intel CPU costs PCI a fifth more. */
-    for (guint i = 0; i < way->n_hops && way->type == TT_PATH_PHB && start->type == TT_SYS_GPU;
-         i++) {
-        const TtSysNode *to = &s->node[s->link[way->link[i]].to];
-
-        if (to->type == TT_SYS_CPU && to->arch == TT_ARCH_X86 && to->vendor == TT_VENDOR_INTEL)
-            pci_bw = bw * 6 / 5;
-    }
     for (guint i = 0; i < n_hops; i++) {
-        const TtSysLink *link = &s->link[way->link[i]];
-        const TtSysNode *to = &s->node[link->to];
-        float forth = link->type == TT_PATH_PIX ? pci_bw : bw, back = 0;
+        guint l = way->link[i];
+        const LinkTraits *link = &w->traits[l];
+        int forth = link->is_pci ? pci_mb : mb, back = 0;
 
-        if (to->type == TT_SYS_GPU && to->cc < 80 && start->type != TT_SYS_GPU)
+        if (link->to_old_gpu && !from_gpu)
             back += forth / 8;
-        if (to->type == TT_SYS_CPU && to->arch == TT_ARCH_POWER && link->type == TT_PATH_NVL)
+        if (link->to_power_cpu)
             back += forth;
-        if (w->link_bw[way->link[i]] < forth || (back != 0 && w->link_bw[link->reverse] < back))
+        if (left[l] < forth || (back > 0 && left[link->reverse] < back))
             return i;
-        take(&w->link_bw[way->link[i]], forth);
-        if (back != 0)
-            take(&w->link_bw[link->reverse], back);
+        left[l] -= forth;
+        left[link->reverse] -= back;
     }
     return n_hops;
+}
+
+static gboolean
+is_inter(const TtWalk *w, guint from, guint to)
+{
+    return from - w->n_gpus < w->n_nets || to - w->n_gpus < w->n_nets; /* nets come after GPUs */
 }
 
 static float
 speed_between(const TtWalk *w, guint from, guint to)
 {
-    guint first_net = w->n_gpus, end_nets = w->n_gpus + w->n_nets;
-    gboolean inter = (from >= first_net && from < end_nets) || (to >= first_net && to < end_nets);
-
-    return inter ? (float)w->now.graph.bw_inter : (float)w->now.graph.bw_intra;
+    return is_inter(w, from, to) ? (float)w->now.graph.bw_inter : (float)w->now.graph.bw_intra;
 }
 
 /* @share times the speed of the try, from end to end; FALSE and nothing taken if a link lacks it or
@@ -113,9 +127,7 @@ go(TtWalk *w, guint from, guint to, float share)
 {
     const TtNcclGraph *g = &w->now.graph;
     const TtWay *way = tt_nccl_way(w->paths, from, to);
-    guint first_net = w->n_gpus, end_nets = w->n_gpus + w->n_nets;
-    gboolean inter = (from >= first_net && from < end_nets) || (to >= first_net && to < end_nets);
-    guint farthest = inter ? g->type_inter : g->type_intra, done;
+    guint farthest = is_inter(w, from, to) ? g->type_inter : g->type_intra, done;
     float bw = speed_between(w, from, to) * share;
 
     if (way->type >= TT_PATH_DIS || (share == 1 && way->type > farthest))
@@ -123,9 +135,9 @@ go(TtWalk *w, guint from, guint to, float share)
     if (w->rules.both_ways && share == 1 && g->pattern <= TT_PATTERN_TREE &&
         tt_nccl_way(w->paths, to, from)->type > farthest)
         return FALSE;
-    done = take_along(w, way, way->n_hops, bw);
+    done = take_along(w, way, way->n_hops, from < w->n_gpus, bw);
     if (done < way->n_hops) {
-        take_along(w, way, done, -bw);
+        take_along(w, way, done, from < w->n_gpus, -bw);
         return FALSE;
     }
     w->now.n_hops += (int)(share * way->n_hops);
@@ -137,7 +149,7 @@ undo(TtWalk *w, guint from, guint to, float share)
 {
     const TtWay *way = tt_nccl_way(w->paths, from, to);
 
-    take_along(w, way, way->n_hops, -speed_between(w, from, to) * share);
+    take_along(w, way, way->n_hops, from < w->n_gpus, -speed_between(w, from, to) * share);
     w->now.n_hops -= (int)(share * way->n_hops);
 }
 
@@ -236,28 +248,22 @@ neighbours(const TtWalk *w, guint g, guint64 channel, guint16 *next)
     return n;
 }
 
-/* Best first: for the hop before the net those close to it, else those with the widest way. @near_net:
- * 1 for that hop, -1 for hops before it, 0 if no net lies ahead. */
-static guint
-next_gpus(const TtWalk *w, guint g, int near_net, guint16 *next)
+/* All other GPUs as @g would like them: close to the net a channel comes from (@net; NOWHERE: never
+ * mind), then with the widest way, then the shortest. */
+static const guint16 *
+peers_of(TtWalk *w, guint g, guint net)
 {
-    guint64 channel = G_GUINT64_CONSTANT(1) << w->now.graph.n_channels;
+    guint16 **list = &w->peers[(net == NOWHERE ? 0 : 1 + net) * w->n_gpus + g];
     Candidate found[TT_NCCL_MAX_GPUS];
     guint n = 0;
-    gboolean all_alike = TRUE;
-    guint net = w->n_gpus;
 
-    if (w->has_nvs)
-        return neighbours(w, g, channel, next);
-    if (near_net)
-        net += (guint)w->now.graph.net[w->now.graph.n_channels][0];
-    for (guint i = 1; i < w->n_gpus; i++) {
+    if (*list)
+        return *list;
+    for (guint i = 1; i < w->n_gpus; i++, n++) {
         guint to = (g + i) % w->n_gpus;
         const TtWay *way = tt_nccl_way(w->paths, g, to),
-                    *from_net = near_net ? tt_nccl_way(w->paths, net, to) : NULL;
+                    *from_net = net == NOWHERE ? NULL : tt_nccl_way(w->paths, w->n_gpus + net, to);
 
-        if (way->n_hops == 0 || (w->used[to] & channel))
-            continue;
         found[n] = (Candidate){ .gpu = (guint16)to };
         if (from_net) {
             found[n].key[0] = -(int)from_net->bw;
@@ -267,13 +273,45 @@ next_gpus(const TtWalk *w, guint g, int near_net, guint16 *next)
         found[n].key[3] = -(int)way->bw;
         found[n].key[4] = way->n_hops;
         found[n].key[5] = (int)i;
-        all_alike =
-            all_alike && found[n].key[3] == found[0].key[3] && found[n].key[4] == found[0].key[4];
-        n++;
     }
     qsort(found, n, sizeof *found, compare_candidates);
+    *list = g_new(guint16, w->n_gpus);
     for (guint i = 0; i < n; i++)
-        next[near_net == -1 && all_alike ? n - 1 - i : i] = found[i].gpu;
+        (*list)[i] = found[i].gpu;
+    return *list;
+}
+
+/* @near_net: 1 for the hop after which the channel goes to its net, -1 for hops before that one, 0 if no
+ * net lies ahead. GPUs all alike are taken last first while a net lies far ahead. */
+static guint
+next_gpus(TtWalk *w, guint g, int near_net, guint16 *next)
+{
+    guint64 channel = G_GUINT64_CONSTANT(1) << w->now.graph.n_channels;
+    const guint16 *peers;
+    gboolean all_alike = near_net == -1;
+    const TtWay *first = NULL;
+    guint n = 0;
+
+    if (w->has_nvs)
+        return neighbours(w, g, channel, next);
+    peers =
+        peers_of(w, g, near_net ? (guint)w->now.graph.net[w->now.graph.n_channels][0] : NOWHERE);
+    for (guint i = 0; i + 1 < w->n_gpus; i++) {
+        const TtWay *way = tt_nccl_way(w->paths, g, peers[i]);
+
+        if (way->n_hops == 0 || (w->used[peers[i]] & channel))
+            continue;
+        if (!first)
+            first = way;
+        all_alike = all_alike && (int)way->bw == (int)first->bw && way->n_hops == first->n_hops;
+        next[n++] = peers[i];
+    }
+    for (guint i = 0; all_alike && i < n / 2; i++) {
+        guint16 swap = next[i];
+
+        next[i] = next[n - 1 - i];
+        next[n - 1 - i] = swap;
+    }
     return n;
 }
 
@@ -632,8 +670,7 @@ next_channel(TtWalk *w, int *budget)
 int
 tt_nccl_walk_try(TtWalk *w, const TtWalkGraph *terms, TtWalkGraph *best, int budget)
 {
-    for (guint i = 0; i < w->system->n_links; i++)
-        w->link_bw[i] = w->system->link[i].bw;
+    memcpy(w->left, w->full, w->system->n_links * sizeof *w->left);
     for (guint i = 0; i < w->n_nets; i++)
         w->net_bw[i] = net_node(w, i)->bw;
     memset(w->used, 0, sizeof w->used);
@@ -669,7 +706,22 @@ tt_nccl_walk_new(const TtNcclPaths *paths, const TtWalkRules *rules)
     w->n_gpus = s->n[TT_SYS_GPU];
     w->n_nets = s->n[TT_SYS_NET];
     w->has_nvs = s->n[TT_SYS_NVS] > 0;
-    w->link_bw = g_new(float, MAX(s->n_links, 1));
+    w->full = g_new(int, s->n_links + 1);
+    w->left = g_new(int, s->n_links + 1);
+    w->traits = g_new0(LinkTraits, s->n_links + 1);
+    for (guint i = 0; i < s->n_links; i++) {
+        const TtSysNode *to = &s->node[s->link[i].to];
+
+        w->full[i] = (int)lroundf(s->link[i].bw * 1000);
+        w->traits[i] = (LinkTraits){
+            .is_pci = s->link[i].type == TT_PATH_PIX,
+            .to_old_gpu = to->type == TT_SYS_GPU && to->cc < 80,
+            .to_power_cpu = to->type == TT_SYS_CPU && to->arch == TT_ARCH_POWER &&
+                            s->link[i].type == TT_PATH_NVL,
+            .reverse = s->link[i].reverse,
+        };
+    }
+    w->peers = g_new0(guint16 *, (w->n_nets + 1) * w->n_gpus);
     w->net_bw = g_new(float, w->n_nets + 1);
     w->order_type = TT_N_PATHS;
     for (guint g = 0; g < w->n_gpus; g++)
@@ -687,7 +739,12 @@ tt_nccl_walk_free(TtWalk *w)
     for (guint list = 0; list <= w->n_gpus; list++)
         g_free(w->net_order[list]);
     g_free(w->candidates);
-    g_free(w->link_bw);
+    for (guint i = 0; i < (w->n_nets + 1) * w->n_gpus; i++)
+        g_free(w->peers[i]);
+    g_free(w->peers);
+    g_free(w->full);
+    g_free(w->left);
+    g_free(w->traits);
     g_free(w->net_bw);
     g_free(w);
 }
