@@ -18,6 +18,7 @@ typedef struct {
     GArray *link;        /* TtSysLink in the order of connection, reverse not yet known */
     GHashTable *link_of; /* from, to and type -> place in @link plus one */
     guint *pci_node, *cpu_node, *gpu_node; /* of the file's elements; TT_NO_INDEX: none */
+    gboolean any_kept;                     /* nets not marked with keep are then left out */
 } Build;
 
 /* GB/s per NVLink and direction: SMxx_NVLINK_BW of src/graph/topo.h; SM90 20.6 since 2.21, SM100 40.0
@@ -297,21 +298,25 @@ add_gpus(Build *b, GError **error)
     return TRUE;
 }
 
-/* Ranks of the node in ascending order; without ranks the file's order. */
+/* Ranks of the node in ascending order; without ranks that of CUDA's device numbers. */
+static gboolean
+has_lower_place(const TtSysNode *a, const TtSysNode *b)
+{
+    if (a->number != b->number)
+        return a->number < b->number;
+    return a->dev != b->dev ? a->dev < b->dev : a->index < b->index;
+}
+
 static void
 number_places(Build *b)
 {
-    for (guint i = 0; i < b->node->len; i++) {
-        TtSysNode *node = node_at(b, i);
+    for (guint i = 0; i < b->node->len; i++)
+        for (guint j = 0; j < b->node->len; j++) {
+            TtSysNode *node = node_at(b, i), *other = node_at(b, j);
 
-        for (guint j = 0; j < b->node->len && node->type == TT_SYS_GPU; j++) {
-            const TtSysNode *other = node_at(b, j);
-
-            node->place +=
-                other->type == TT_SYS_GPU && j != i &&
-                (other->number < node->number || (other->number == node->number && j < i));
+            if (node->type == TT_SYS_GPU && other->type == TT_SYS_GPU && i != j)
+                node->place += has_lower_place(other, node);
         }
-    }
 }
 
 static gboolean
@@ -324,10 +329,12 @@ add_nets(Build *b, GError **error)
         guint nic, id, cpu = net->pci == TT_NO_INDEX ? net->cpu : 0;
         TtSysNode *node;
 
+        if (b->any_kept && !net->keep)
+            continue;
         if (b->system->n[TT_SYS_NET] == TT_SYS_MAX_NETS || net->dev > G_MAXINT16) {
             g_set_error(error, TT_NCCL_ERROR, TT_NCCL_ERROR_USAGE,
-                        "%s: net dev %u: at most %d network ports in one node", b->xml->origin,
-                        net->dev, TT_SYS_MAX_NETS);
+                        "%s: net dev=\"%u\": at most %d network ports, numbered up to %d",
+                        b->xml->origin, net->dev, TT_SYS_MAX_NETS, G_MAXINT16);
             return FALSE;
         }
         nic = net->pci == TT_NO_INDEX ? loose_nic : b->pci_node[net->pci];
@@ -546,9 +553,10 @@ build(Build *b, gboolean with_nets, GError **error)
     add_cpus(b);
     if (!add_gpus(b, error))
         return FALSE;
-    for (guint i = 0; i < b->xml->net->len && with_nets; i++) {
+    for (guint i = 0; i < b->xml->net->len; i++) {
         const TtXmlNet *net = &g_array_index(b->xml->net, TtXmlNet, i);
 
+        b->any_kept = b->any_kept || net->keep;
         if (net->pci != TT_NO_INDEX)
             is_nic[net->pci] = TRUE;
     }

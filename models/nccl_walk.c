@@ -43,6 +43,7 @@ struct TtWalk {
     guint16 *candidates; /* a stack of next GPUs to try */
     gsize n_candidates, room;
 
+    guint64 effort;
     TtWalkGraph now;
     TtWalkGraph *best;
 };
@@ -130,6 +131,7 @@ go(TtWalk *w, guint from, guint to, float share)
     guint farthest = is_inter(w, from, to) ? g->type_inter : g->type_intra, done;
     float bw = speed_between(w, from, to) * share;
 
+    w->effort++;
     if (way->type >= TT_PATH_DIS || (share == 1 && way->type > farthest))
         return FALSE;
     if (w->rules.both_ways && share == 1 && g->pattern <= TT_PATTERN_TREE &&
@@ -681,6 +683,12 @@ tt_nccl_walk_try(TtWalk *w, const TtWalkGraph *terms, TtWalkGraph *best, int bud
         order_nets(w);
     next_channel(w, &budget);
     return budget;
+}
+
+guint64
+tt_nccl_walk_effort(const TtWalk *walk)
+{
+    return walk->effort;
 }
 
 static float
