@@ -248,7 +248,8 @@ environment_changes_the_search(void)
     env = unset_env();
     env.p2p_level = TT_PATH_LOC; /* P2P_DISABLE=1 */
     f = find(h100, 1, "2.27.7", &env);
-    CHECK(f->graph[TT_GRAPH_RING].type_intra >= TT_PATH_PHB && f->comm.n_channels <= 4,
+    CHECK(f->graph[TT_GRAPH_RING].type_intra >= TT_PATH_PHB &&
+              f->graph[TT_GRAPH_RING].n_channels <= 2,
           "P2P_DISABLE=1: through host memory, %s", tt_nccl_path_name(f->graph[0].type_intra));
     g_free(f);
 
@@ -354,7 +355,7 @@ check_graph(const TtNcclXml *xml, const TtNcclComm *comm, const TtNcclGraph *g, 
 static void
 check_machine(const TtNcclXml *xml)
 {
-    static const char *const versions[] = { "2.18.1", "2.20.3", "2.23.4", "2.27.7", "2.30.7" };
+    static const char *const versions[] = { "2.18.1", "2.23.4", "2.30.7" };
 
     for (guint v = 0; v < G_N_ELEMENTS(versions); v++)
         for (guint n_nodes = 1; n_nodes <= (xml->net->len ? 2 : 1); n_nodes++) {
@@ -639,7 +640,7 @@ random_machines_have_channels_too(void)
     GRand *rand = g_rand_new_with_seed(seed);
 
     printf("seed %u ", seed);
-    for (guint i = 0; i < 60; i++) {
+    for (guint i = 0; i < 40; i++) {
         g_autoptr(TtNcclXml) xml = random_machine(rand);
 
         g_free(xml->origin);
