@@ -290,7 +290,7 @@ tt_nccl_env_filter(const TtNcclEnv *env, guint version, TtNcclFunc func, TtNcclF
     enum { UNTOUCHED = 2 }; /* true, and no list said so */
 
     for (guint i = 0; i < TT_NCCL_N_ALGOS; i++)
-        f.algo[i] = UNTOUCHED;
+        f.algo[i] = i < algos.n ? UNTOUCHED : FALSE;
     for (guint i = 0; i < TT_NCCL_N_PROTOS; i++)
         f.proto[i] = UNTOUCHED;
     if (f.algo_given && !read_filter(&algos, env->algo, version, func, f.algo, error))
