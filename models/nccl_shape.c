@@ -384,5 +384,6 @@ tt_nccl_shape(const TtNcclComm *comm, const TtNcclTable *table, const TtNcclEnv 
                   : rule_chunk(comm, env, op, algo, proto, op->bytes, choice->n_channels);
     share = divide_up(choice->channel_bytes, chunks_per_loop(comm, op, algo));
     choice->chunk_bytes = MIN(chunk, MAX(round_up(share, 16), 16));
+    choice->n_loops = (guint)MIN(divide_up(share, choice->chunk_bytes), G_MAXUINT);
     choice->slice_bytes = slice_of(algo, proto, op, choice->chunk_bytes, step_bytes(env, proto));
 }
