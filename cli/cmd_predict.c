@@ -390,7 +390,7 @@ static const GOptionEntry entries[] = {
     { "iters", 'n', 0, G_OPTION_ARG_FILENAME, &iterations_text,
       "back to back; the time is their steady distance (default 1)", "N" },
     { "explain-choice", 0, 0, G_OPTION_ARG_NONE, &explain,
-      "with --library nccl: what it found, computed and believes, and why the rest is off", NULL },
+      "with --library nccl: what it found, computes and believes", NULL },
     { NULL },
 };
 

@@ -96,6 +96,13 @@ print_graphs(const TtReport *report, const TtLibrary *l)
     }
 }
 
+/* A star around its first GPU rather than a chain. */
+gboolean
+tt_explain_has_head(const TtNcclGraph *graph)
+{
+    return graph->pattern == TT_PATTERN_NVLS || graph->pattern == TT_PATTERN_COLLNET_DIRECT;
+}
+
 /* "NET 0 > GPU 0 1 2 3 > NET 1" */
 static char *
 order_of(const TtNcclGraph *g, guint channel)
@@ -104,8 +111,8 @@ order_of(const TtNcclGraph *g, guint channel)
 
     if (g->net[channel][0] >= 0)
         g_string_append_printf(text, "NET %d > ", g->net[channel][0]);
-    g_string_append(text, "GPU");
-    for (guint i = 0; i < g->n_gpus; i++)
+    g_string_append(text, tt_explain_has_head(g) ? "head GPU" : "GPU");
+    for (guint i = 0; i < (tt_explain_has_head(g) ? 1 : g->n_gpus); i++)
         g_string_append_printf(text, " %u", g->gpu[channel][i]);
     if (g->net[channel][1] >= 0)
         g_string_append_printf(text, " > NET %d", g->net[channel][1]);

@@ -105,7 +105,7 @@ add_orders(GString *json, const TtNcclGraph *g)
         open_with(json, '{');
         name(json, "gpus");
         open_with(json, '[');
-        for (guint i = 0; i < g->n_gpus; i++)
+        for (guint i = 0; i < (tt_explain_has_head(g) ? 1 : g->n_gpus); i++)
             g_string_append_printf(json, "%u,", g->gpu[c][i]);
         close_with(json, ']');
         name(json, "nets");

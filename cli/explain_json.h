@@ -17,6 +17,7 @@ void tt_explain_case(const TtLibrary *library, const TtCase *c, TtCaseExplained 
 gboolean tt_explain_tables(const TtLibrary *library, TtNcclTable *tables);
 
 const char *tt_explain_graph_name(guint graph);
+gboolean tt_explain_has_head(const TtNcclGraph *graph);
 
 /* One JSON object. Caller frees. */
 char *tt_explain_json(const TtLibrary *library, const GArray *cases);

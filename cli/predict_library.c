@@ -46,8 +46,9 @@ print_heading(const Predict *p)
 
     tt_report_comment(p->report, "tutti %s predict: %s by NCCL %s", TT_VERSION,
                       tt_collective_name(p->options->collective), version);
-    tt_report_comment(p->report, "topology %s: %u ranks on %u nodes, %u channels", l->topology,
-                      l->comm.n_ranks, l->comm.n_nodes, l->comm.n_channels);
+    tt_report_comment(p->report, "topology %s: %u ranks on %u node%s, %u channels", l->topology,
+                      l->comm.n_ranks, l->comm.n_nodes, l->comm.n_nodes == 1 ? "" : "s",
+                      l->comm.n_channels);
     for (guint i = 0; p->options->settings && p->options->settings[i]; i++)
         tt_report_comment(p->report, "set %s", p->options->settings[i]);
     for (guint i = 0; p->options->env && p->options->env[i]; i++)
