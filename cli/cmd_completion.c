@@ -166,7 +166,7 @@ print_bash(void)
            "    case $previous in\n",
            TT_VERSION, commands->str);
     print_values();
-    printf("    list|show) [ \"${COMP_WORDS[1]}\" = topo ] && words=\"%s\" ;;\n", topologies->str);
+    printf("    show|lint|draw|export) [ \"${COMP_WORDS[1]}\" = topo ] && words=\"%s\" ;;\n", topologies->str);
     fputs("    esac\n"
           "    if [ -n \"$words\" ]; then\n"
           "        case $current in *,*) lead=${current%,*}, current=${current##*,} ;; esac\n"
@@ -177,7 +177,7 @@ print_bash(void)
           "    -*) ;;\n"
           "    *)\n"
           "        case ${COMP_WORDS[1]} in\n"
-          "        topo) words=\"list show\" ;;\n"
+          "        topo) words=\"list show lint draw export\" ;;\n"
           "        completion) words=bash ;;\n"
           "        help) words=\"",
           stdout);

@@ -39,7 +39,7 @@ static const GOptionEntry plan_entries[] = {
 };
 static const GOptionEntry topology_entries[] = {
     { "topo", 't', 0, TEXT, &tt_raw.topo,
-      "PRESET[:NODES], FILE.ini[:NODES] or this (see tutti topo list)", "TOPOLOGY" },
+      "PRESET[:NODES], FILE.ini[:NODES], FILE.xml[:NODES] (NCCL's) or this", "TOPOLOGY" },
     { "set", 0, 0, LIST, &tt_raw.set, "change a constant of it; may be repeated",
       "SECTION.KEY=VALUE" },
     { NULL },
