@@ -277,43 +277,45 @@ print_times(const TtReport *report, const TtLibrary *l, const TtCase *cases, gui
     }
 }
 
+/* By how much the winner leads, in percent. */
+static double
+lead_of(const TtCaseExplained *e)
+{
+    return 100 * e->us[e->next] / e->us[e->winner] - 100;
+}
+
+/* What comes second at both ends of a range. */
+static char *
+runner_up(const TtCaseExplained *a, const TtCaseExplained *b, const char *from, const char *to)
+{
+    g_autofree char *first = NULL, *last = NULL;
+
+    if (a->winner == N_PAIRS)
+        return g_strdup("nothing is on: what NCCL falls back to");
+    if (a->next == N_PAIRS || b->next == N_PAIRS)
+        return g_strdup("nothing else is on");
+    first = pair_name(a->next), last = pair_name(b->next);
+    if (a->op.bytes == b->op.bytes)
+        return g_strdup_printf("then %s, %.0f %% slower", first, lead_of(a));
+    if (a->next == b->next)
+        return g_strdup_printf("then %s, %.0f to %.0f %% slower", first,
+                               MIN(lead_of(a), lead_of(b)), MAX(lead_of(a), lead_of(b)));
+    return g_strdup_printf("then %s (%.0f %% slower at %s), %s (%.0f %% at %s)", first, lead_of(a),
+                           from, last, lead_of(b), to);
+}
+
 static void
 print_range(const TtReport *report, const TtLibrary *l, const TtCase *first, const TtCase *last)
 {
     g_autofree char *from = size_of(first), *to = size_of(last), *name = NULL, *next = NULL;
     g_autofree char *range = first == last ? g_strdup(from) : g_strdup_printf("%s to %s", from, to);
-    g_autofree char *ahead = NULL;
     TtCaseExplained a, b;
-    guint choice;
 
     tt_explain_case(l, first, &a);
     tt_explain_case(l, last, &b);
-    choice = a.choice.algo * 3 + a.choice.proto;
-    name = pair_name(choice);
-    if (a.winner == N_PAIRS) {
-        ahead = g_strdup("nothing else is on: what NCCL falls back to");
-    } else if (a.next == N_PAIRS) {
-        ahead = g_strdup("nothing else is on");
-    } else if (a.next == b.next) {
-        next = pair_name(a.next);
-        ahead = g_strdup_printf(
-            "then %s, %.0f to %.0f %% slower", next,
-            100 * MIN(a.us[a.next] / a.us[a.winner], b.us[b.next] / b.us[b.winner]) - 100,
-            100 * MAX(a.us[a.next] / a.us[a.winner], b.us[b.next] / b.us[b.winner]) - 100);
-        if (first == last) {
-            g_free(ahead);
-            ahead = g_strdup_printf("then %s, %.0f %% slower", next,
-                                    100 * a.us[a.next] / a.us[a.winner] - 100);
-        }
-    } else {
-        g_autofree char *at_end = pair_name(b.next);
-
-        next = pair_name(a.next);
-        ahead = g_strdup_printf("then %s (%.0f %% slower at %s), %s (%.0f %% at %s)", next,
-                                100 * a.us[a.next] / a.us[a.winner] - 100, from, at_end,
-                                100 * b.us[b.next] / b.us[b.winner] - 100, to);
-    }
-    tt_report_comment(report, "  %-24s  %-20s  %s", range, name, ahead);
+    name = pair_name(a.choice.algo * 3 + a.choice.proto);
+    next = runner_up(&a, &b, from, to);
+    tt_report_comment(report, "  %-24s  %-20s  %s", range, name, next);
 }
 
 /* Ranges of sizes with one choice, of the cases of one type and reduction. */
@@ -337,7 +339,7 @@ print_ranges(const TtReport *report, const TtLibrary *l, const TtCase *cases, gu
     }
 }
 
-/* How the bytes of each range's last size are cut up. */
+/* How the bytes are cut up. */
 static void
 print_shapes(const TtReport *report, const TtLibrary *l, const TtCase *cases, guint n)
 {

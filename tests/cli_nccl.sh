@@ -145,5 +145,21 @@ for size, row in zip(c["sizes"], d["results"]):
 PY
 fi
 
+# docs/nccl.md shows this output: every line of its blocks is there.
+want 0 - -- predict --topo dgx-a100:2 -b 64K -e 64M -f 32 --library nccl-2.27.7 --explain-choice
+grep -qF 'predict --topo dgx-a100:2 -b 64K -e 64M -f 32 --library nccl-2.27.7 --explain-choice' \
+    "$TT_SOURCE_DIR/docs/nccl.md" || fail "docs/nccl.md shows another command"
+sed -n '/^```$/,/^```$/p' "$TT_SOURCE_DIR/docs/nccl.md" | grep -v '^```' >shown.keep
+[ "$(wc -l <shown.keep)" -ge 10 ] || fail "docs/nccl.md shows nothing"
+while IFS= read -r line; do
+    grep -qxF -- "$line" stdout || fail "docs/nccl.md, not in the output: $line"
+done <shown.keep
+# Every variable there is has its place on the page.
+"$TUTTI" completion bash | grep -oE 'NCCL_[A-Z0-9_]+=' | tr -d = | sort -u >variables.keep
+[ "$(wc -l <variables.keep)" -ge 20 ] || fail "too few variables: $(cat variables.keep)"
+while read -r variable; do
+    grep -q "\`$variable\`" "$TT_SOURCE_DIR/docs/nccl.md" || fail "docs/nccl.md: no $variable"
+done <variables.keep
+
 nothing_left
 finish
