@@ -7,6 +7,7 @@
  */
 #include "topologies/keys.h"
 #include "topologies/nccl_figures.h"
+#include "topologies/nccl_tree.h"
 #include "topologies/template.h"
 
 #include <math.h>
@@ -88,15 +89,19 @@ choose_devices(Writer *w, GError **error)
     g_array_sort_with_data(w->gpus, by_rank, w);
     g_array_sort_with_data(w->nets, by_dev, w);
     if (w->gpus->len >= 1 && w->gpus->len <= TT_MAX_RANKS_PER_NODE &&
-        w->nets->len <= TT_MAX_NICS_PER_NODE)
+        w->nets->len <= TT_MAX_NICS_PER_NODE && w->xml->cpu->len <= TT_MAX_CPUS_PER_NODE)
         return TRUE;
 
     g_autofree char *origin = tt_quote(w->xml->origin);
 
-    g_set_error(error, TT_TOPOLOGY_ERROR, TT_TOPOLOGY_ERROR_FILE,
-                w->gpus->len ? "%s: %u GPUs and %u NICs (at most %u and %u of a node)"
-                             : "%s: no <gpu> in it: let NCCL write the file (NCCL_TOPO_DUMP_FILE)",
-                origin, w->gpus->len, w->nets->len, TT_MAX_RANKS_PER_NODE, TT_MAX_NICS_PER_NODE);
+    if (w->gpus->len == 0)
+        g_set_error(error, TT_TOPOLOGY_ERROR, TT_TOPOLOGY_ERROR_FILE,
+                    "%s: no <gpu> in it: let NCCL write the file (NCCL_TOPO_DUMP_FILE)", origin);
+    else
+        g_set_error(error, TT_TOPOLOGY_ERROR, TT_TOPOLOGY_ERROR_FILE,
+                    "%s: %u GPUs, %u NICs and %u CPUs; a node has %u, %u and %u at most", origin,
+                    w->gpus->len, w->nets->len, w->xml->cpu->len, TT_MAX_RANKS_PER_NODE,
+                    TT_MAX_NICS_PER_NODE, TT_MAX_CPUS_PER_NODE);
     return FALSE;
 }
 
@@ -294,36 +299,21 @@ nvlink_head(const Writer *w, guint gpu, guint32 target_class, const char *to)
                            speed.nccl_gbytes_per_s, direct ? "0.6" : "0.3");
 }
 
-/* Links from GPU @from's entry to GPU @to. */
-static guint
-count_between(const Writer *w, guint from, guint to)
-{
-    const char *bus_id = pci_at(w, gpu_at(w, to)->pci)->bus_id;
-    guint n = 0;
-
-    for (guint i = 0; i < w->xml->nvlink->len; i++) {
-        const TtXmlNvlink *link = &g_array_index(w->xml->nvlink, TtXmlNvlink, i);
-
-        if (link->gpu == from && g_ascii_strcasecmp(link->target, bus_id) == 0)
-            n += link->count;
-    }
-    return n;
-}
-
 /* What the two ends say, the smaller where both say something. */
 static void
 add_nvlinks_between(Writer *w)
 {
-    for (guint a = 0; a < w->gpus->len; a++) {
-        for (guint b = a + 1; b < w->gpus->len; b++) {
-            guint one = g_array_index(w->gpus, guint, a), two = g_array_index(w->gpus, guint, b);
-            guint there = count_between(w, one, two), back = count_between(w, two, one);
-            guint n = there && back ? MIN(there, back) : MAX(there, back);
-            guint32 target_class = pci_at(w, gpu_at(w, two)->pci)->class_id;
+    g_autoptr(GArray) pairs = tt_nccl_pairs(w->xml);
 
-            if (n)
-                add_pair(w, nvlink_head(w, one, target_class, "gpu"), a, b, n);
-        }
+    for (guint i = 0; i < pairs->len; i++) {
+        const TtGpuPair *pair = &g_array_index(pairs, TtGpuPair, i);
+        guint a = w->gpu_number[pair->a], b = w->gpu_number[pair->b];
+        guint n =
+            pair->there && pair->back ? MIN(pair->there, pair->back) : MAX(pair->there, pair->back);
+        guint32 target_class = pci_at(w, gpu_at(w, pair->b)->pci)->class_id;
+
+        if (n && a != NO_NUMBER && b != NO_NUMBER)
+            add_pair(w, nvlink_head(w, pair->a, target_class, "gpu"), a, b, n);
     }
 }
 
