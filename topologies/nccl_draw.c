@@ -236,17 +236,21 @@ place_switch(Placer *p, guint pci, guint level, int above_y)
 {
     Span span = { -1, 0 };
     int y = TOP + CPU_HEIGHT + 40 + (int)level * SWITCH_STEP;
-    g_autofree char *pcie = name_pcie(pci_at(p, pci)), *quoted = tt_quote(pci_at(p, pci)->bus_id);
+    const TtXmlPci *own = pci_at(p, pci);
+    double rate = tt_pcie_gbytes_per_s(own->link_gts, own->link_width);
+    g_autofree char *pcie = name_pcie(own), *quoted = tt_quote(own->bus_id);
 
     place_leaves(p, pci, y + SWITCH_BAR, &span);
     place_below(p, pci_at(p, pci)->cpu, pci, level + 1, y + SWITCH_BAR, &span);
     box(p->draw.boxes, span, y, SWITCH_BAR, "switch", quoted);
-    if (span.to - span.from > 2 * TT_LEAF_WIDTH)
-        tt_draw_text(p->draw.boxes, middle(span), y + 21, "small", "PCIe switch %s, %s", quoted,
-                     pcie);
+    if (span.to - span.from > 3 * TT_LEAF_WIDTH)
+        tt_draw_text(p->draw.boxes, middle(span), y + 21, "small", "PCIe switch %s, %s, %.0f GB/s",
+                     quoted, pcie, rate);
+    else if (span.to - span.from > TT_LEAF_WIDTH)
+        tt_draw_text(p->draw.boxes, middle(span), y + 21, "small", "switch, %s, %.0f GB/s", pcie,
+                     rate);
     else
-        tt_draw_text(p->draw.boxes, middle(span), y + 21, "small",
-                     span.to - span.from > TT_LEAF_WIDTH ? "switch, %s" : "%s", pcie);
+        tt_draw_text(p->draw.boxes, middle(span), y + 21, "small", "%s", pcie);
     wire_up(p, middle(span), above_y, y, pci_at(p, pci));
     p->cursor += BRANCH_GAP - LEAF_GAP;
     return span;
@@ -311,7 +315,7 @@ join_cpus(Placer *p, Span left, Span right, guint index)
                            "<path d=\"M%d %dH%d\" class=\"socket\" stroke-width=\"4\"/>\n", left.to,
                            y, right.from);
     if (rate > 0)
-        tt_draw_text(p->draw.boxes, x, y - 8, "label", "%g GB/s", rate);
+        tt_draw_text(p->draw.boxes, x, y - 8, "label", "NCCL: %g GB/s", rate);
     if (p->cpu_shown > 2)
         tt_draw_text(p->draw.boxes, x, y + 16, "label", "each to each");
 }
@@ -368,7 +372,8 @@ finish(Placer *p, const char *title)
 {
     const TtNcclXml *xml = p->draw.xml;
     GString *svg = g_string_new(NULL);
-    int width = MAX(p->draw.width + MARGIN, 480), height = p->draw.bottom + MARGIN;
+    int right = xml->c2c->len ? 68 : MARGIN; /* room for the last GPU's label */
+    int width = MAX(p->draw.width + right, 480), height = p->draw.bottom + MARGIN;
 
     g_string_append_printf(svg,
                            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
@@ -378,11 +383,12 @@ finish(Placer *p, const char *title)
     tt_draw_text(svg, MARGIN, 34, "title", "%s", title);
     if (p->cpu_shown < xml->cpu->len)
         tt_draw_text(svg, MARGIN, 56, "sub",
-                     "first machine of an NVLink domain of %u GPUs, %u NICs", xml->gpu->len,
+                     "first machine of an NVLink domain of %u GPUs and %u NICs", xml->gpu->len,
                      xml->net->len);
     else
-        tt_draw_text(svg, MARGIN, 56, "sub", "one node as NCCL sees it: %u GPUs, %u NICs",
-                     xml->gpu->len, xml->net->len);
+        tt_draw_text(svg, MARGIN, 56, "sub", "one node as NCCL sees it: %u GPU%s, %u NIC%s",
+                     xml->gpu->len, xml->gpu->len == 1 ? "" : "s", xml->net->len,
+                     xml->net->len == 1 ? "" : "s");
     g_string_append_len(svg, p->draw.wires->str, (gssize)p->draw.wires->len);
     g_string_append_len(svg, p->draw.boxes->str, (gssize)p->draw.boxes->len);
     g_string_append(svg, "</svg>\n");

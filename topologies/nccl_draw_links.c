@@ -43,7 +43,7 @@ draw_switch(TtDraw *d)
         if (n == 0)
             continue;
         from = MIN(from, d->gpu_x[i] - TT_LEAF_WIDTH / 2);
-        to = MAX(to, d->gpu_x[i] + TT_LEAF_WIDTH / 2);
+        to = MAX(d->width, d->gpu_x[i] + TT_LEAF_WIDTH / 2);
         differ |= common != 0 && common != n;
         first = common ? first : i;
         common = common ? common : n;
