@@ -15,8 +15,8 @@ struct TtAlgo {
     guint collectives;   /* TT_BIT(TT_ALLREDUCE) | ... */
 
     /* @args: what followed the first ':' in the name, or NULL. Sets n_chunks, max_span (default 1),
-     * lanes_per_channel (default 1), n_roles, uses_scratch, data. May refuse (TT_PLAN_ERROR_USAGE).
-     */
+     * lanes_per_channel (default 1), n_roles, uses_scratch, n_switches, data. May refuse
+     * (TT_PLAN_ERROR_USAGE). */
     gboolean (*init)(TtPlan *plan, const char *args, GError **error);
     void (*clear)(TtPlan *plan); /* releases plan->data; may be NULL */
 
@@ -34,6 +34,10 @@ struct TtAlgo {
 
     /* The rank behind a role on this channel, TT_NO_RANK if there is none. */
     guint (*peer)(const TtPlan *plan, guint rank, guint channel, guint role);
+
+    /* Where switch n_ranks + @index is. NULL if plans of this algorithm have none. "rank" above is
+     * any agent, ranks and switches. */
+    TtSwitchPlace (*switch_place)(const TtPlan *plan, guint index);
 
     /* Closed form. A message of b bytes keeps its sender's way out and its receiver's way in busy
      * for b * @beta_s_per_byte and arrives @alpha_s later; messages that want the same way at the

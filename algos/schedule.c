@@ -138,11 +138,14 @@ tt_plan_buffer_range(const TtPlan *plan, guint rank, guint buffer)
 {
     const TtPlanSpec *spec = &plan->spec;
     TtRange all = { 0, spec->count }, none = { 0, 0 };
-    TtRange own = part_of(all, rank, spec->n_ranks);
-    gboolean input = buffer == TT_INPUT;
+    gboolean input = buffer == TT_INPUT, is_switch = rank >= spec->n_ranks;
+    TtRange own;
 
     if (buffer == TT_SCRATCH)
-        return plan->uses_scratch ? all : none;
+        return plan->uses_scratch || is_switch ? all : none;
+    if (is_switch)
+        return none;
+    own = part_of(all, rank, spec->n_ranks);
     switch (spec->collective) {
     case TT_REDUCE_SCATTER: return input ? all : own;
     case TT_ALLGATHER: return input ? own : all;
@@ -206,8 +209,9 @@ count_rounds(const TtPlan *plan)
 /* --- making a plan -----------------------------------------------------------------------------
  */
 
+/* @wiring: the caller's; the plan gets a copy only if it is in order. */
 static gboolean
-check_spec(TtPlanSpec *spec, GError **error)
+check_spec(TtPlanSpec *spec, const TtWiring *wiring, GError **error)
 {
     const char *what = NULL;
 
@@ -227,8 +231,12 @@ check_spec(TtPlanSpec *spec, GError **error)
         what = "size overflows: at most 4 EiB";
     else if (spec->n_ranks % spec->group_size != 0)
         what = "ranks must come in whole groups";
-    if (!what)
+    else if (wiring)
+        what = tt_wiring_fault(wiring, spec->group_size);
+    if (!what) {
+        spec->wiring = wiring ? tt_wiring_copy(wiring) : NULL;
         return TRUE;
+    }
     g_set_error(
         error, TT_PLAN_ERROR, TT_PLAN_ERROR_USAGE,
         "%s (ranks %u, channels %u, slots %u, root %u, group size %u, count %" G_GUINT64_FORMAT ")",
@@ -277,10 +285,12 @@ tt_plan_new_for(const TtAlgo *algo, gpointer data, const char *name, const TtPla
     const char *args = strchr(name, ':');
 
     plan->spec = *spec;
+    plan->spec.wiring = NULL;
     plan->name = g_strdup(name);
     plan->algo = algo;
     plan->data = data;
-    if (!check_spec(&plan->spec, error) || !shape(plan, args ? args + 1 : NULL, error))
+    if (!check_spec(&plan->spec, spec->wiring, error) ||
+        !shape(plan, args ? args + 1 : NULL, error))
         return NULL;
     return g_steal_pointer(&plan);
 }
@@ -309,6 +319,7 @@ tt_plan_free(TtPlan *plan)
         return;
     if (plan->algo->clear)
         plan->algo->clear(plan);
+    g_free((gpointer)plan->spec.wiring);
     g_free(plan->name);
     g_free(plan);
 }
@@ -349,6 +360,13 @@ guint
 tt_plan_peer(const TtPlan *plan, guint rank, guint lane, guint role)
 {
     return plan->algo->peer(plan, rank, tt_plan_channel(plan, lane), role);
+}
+
+TtSwitchPlace
+tt_plan_switch(const TtPlan *plan, guint agent)
+{
+    g_assert(agent >= plan->spec.n_ranks && agent < tt_plan_n_agents(plan));
+    return plan->algo->switch_place(plan, agent - plan->spec.n_ranks);
 }
 
 /* --- the registry and what algorithms share ----------------------------------------------------

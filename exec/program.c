@@ -127,6 +127,7 @@ tt_job_prepare(TtRegion *region, const TtPlan *plan, const TtRunOptions *options
     job->plan.name = NULL;
     job->plan.algo = NULL;
     job->plan.data = NULL;
+    job->plan.spec.wiring = NULL;
     job->options = *options;
     job->options.repeats = MAX(1, options->repeats);
     if (resolve_lanes(region, plan, &connections) && alloc_results(region)) {
