@@ -38,6 +38,12 @@ void tt_flows_free(TtFlows *self);
 
 /* A connection from @src to @dst: finds its route once. Returns the flow's index, 0, 1, 2, ... */
 guint32 tt_flows_add(TtFlows *self, guint src, guint dst);
+
+/* The same over a route of @n links given. */
+guint32 tt_flows_add_route(TtFlows *self, const TtLink *route, guint n);
+
+/* The flow added last carries at most this, whatever its links would. */
+void tt_flows_limit(TtFlows *self, double bytes_per_s);
 TtTime tt_flows_latency_ps(const TtFlows *self, guint32 flow);
 
 void tt_flows_start(TtFlows *self, guint32 flow, guint64 bytes);

@@ -67,16 +67,7 @@ tt_sim_bound_on_ps(const TtPlan *plan, const TtNetwork *net, char **limit)
 static TtTime
 rounding_ps(const TtEngine *engine)
 {
-    guint64 most = 0;
-
-    for (guint r = 0; r < engine->n_ranks; r++) {
-        guint64 steps = 0;
-
-        for (guint l = 0; l < engine->n_lanes; l++)
-            steps += engine->lanes[r * engine->n_lanes + l].n_steps;
-        most = MAX(most, steps);
-    }
-    return (TtTime)(2 + 2 * most * engine->plan->n_rounds) + engine->end_ps / 1000000000;
+    return (TtTime)(2 + 2 * engine->most_steps) + engine->end_ps / 1000000000;
 }
 
 static gboolean

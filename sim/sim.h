@@ -33,11 +33,12 @@ typedef struct {
 } TtSimOptions;
 
 typedef struct {
-    TtTime time_ps;    /* one collective: the whole run for one iteration, the steady-state distance
+    TtTime time_ps;  /* one collective: the whole run for one iteration, the steady-state distance
                           between ends of iterations for several */
-    TtTime bound_ps;   /* no algorithm can be faster on this topology */
-    char *limit;       /* what sets the bound: "injection of rank 0", "NICs of a node"; owned */
-    char *bottleneck;  /* the busiest link and how busy, or what lanes waited for; owned, may be NULL */
+    TtTime bound_ps; /* no algorithm can be faster on this topology */
+    char *limit;     /* what sets the bound: "injection of rank 0", "NICs of a node"; owned */
+    char *
+        bottleneck; /* the busiest link and how busy, or what lanes waited for; owned, may be NULL */
     guint64 n_messages, n_events;
     TtTimeline *timeline; /* NULL unless recorded; owned */
 } TtSimResult;
