@@ -65,6 +65,25 @@ gboolean tt_channels_differ(const TtPlan *plan);
 
 /* The ring of one channel. Groups keep their order; inside each, the first rank moves on from channel
  * to channel, in equal strides over the group, so that the channels reach every NIC of a node even
- * where there are fewer channels and NICs than ranks. */
+ * where there are fewer channels and NICs than ranks. With a wiring, the order inside each is the
+ * wiring's. */
 guint tt_ring_position(const TtPlan *plan, guint channel, guint rank);
 guint tt_ring_rank(const TtPlan *plan, guint channel, guint position);
+
+/* The chain of one channel through a node, from the rank that faces the network: where a rank stands
+ * in that of its node, and back. The same order as the ring unless the wiring says otherwise. */
+guint tt_chain_position(const TtPlan *plan, guint channel, guint rank);
+guint tt_chain_rank(const TtPlan *plan, guint channel, guint node, guint position);
+
+/* Heads: the ranks of a node that take the sums of in-switch reduction to the network, one share of
+ * the vector each. Without a wiring every rank is one. */
+#define TT_NO_HEAD G_MAXUINT32
+guint tt_n_heads(const TtPlan *plan); /* of a node */
+guint tt_head_rank(const TtPlan *plan, guint node, guint head);
+guint tt_head_of(const TtPlan *plan, guint rank); /* which head it is; TT_NO_HEAD if none */
+
+static inline guint
+tt_n_nodes(const TtPlan *plan)
+{
+    return plan->spec.n_ranks / plan->spec.group_size;
+}

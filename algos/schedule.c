@@ -369,7 +369,7 @@ tt_plan_switch(const TtPlan *plan, guint agent)
     return plan->algo->switch_place(plan, agent - plan->spec.n_ranks);
 }
 
-/* --- the registry and what algorithms share ----------------------------------------------------
+/* --- the registry -------------------------------------------------------------------------------
  */
 
 const TtAlgo *
@@ -381,68 +381,6 @@ tt_algo_find(const char *name)
         if (strlen(tt_algos[i]->name) == length && strncmp(tt_algos[i]->name, name, length) == 0)
             return tt_algos[i];
     return NULL;
-}
-
-/* An allreduce has no root, so channels may start at different ranks; the root's place is given. */
-static gboolean
-is_rotated(const TtPlan *plan)
-{
-    return plan->spec.collective == TT_ALLREDUCE;
-}
-
-guint
-tt_virtual_rank(const TtPlan *plan, guint channel, guint rank)
-{
-    guint n = plan->spec.n_ranks, root = plan->spec.root;
-
-    if (is_rotated(plan))
-        return tt_ring_position(plan, channel, rank);
-    return rank >= root ? rank - root : rank + n - root;
-}
-
-guint
-tt_real_rank(const TtPlan *plan, guint channel, guint virtual_rank)
-{
-    guint n = plan->spec.n_ranks, rank = virtual_rank + plan->spec.root;
-
-    if (is_rotated(plan))
-        return tt_ring_rank(plan, channel, virtual_rank);
-    return rank >= n ? rank - n : rank;
-}
-
-gboolean
-tt_channels_differ(const TtPlan *plan)
-{
-    return plan->spec.n_channels > 1 && plan->spec.group_size < plan->spec.n_ranks;
-}
-
-/* Where in its groups a channel enters: spread evenly, since ranks that share a NIC are neighbours. */
-static guint
-entry_rank(const TtPlan *plan, guint channel)
-{
-    guint group = plan->spec.group_size, stride = MAX(1, group / plan->spec.n_channels);
-
-    return channel % group * stride % group;
-}
-
-guint
-tt_ring_position(const TtPlan *plan, guint channel, guint rank)
-{
-    guint group = plan->spec.group_size, local = rank % group;
-
-    if (group == plan->spec.n_ranks) /* one group: any start is as good as any other */
-        return rank;
-    return rank - local + (local + group - entry_rank(plan, channel)) % group;
-}
-
-guint
-tt_ring_rank(const TtPlan *plan, guint channel, guint position)
-{
-    guint group = plan->spec.group_size, local = position % group;
-
-    if (group == plan->spec.n_ranks)
-        return position;
-    return position - local + (local + entry_rank(plan, channel)) % group;
 }
 
 /* --- step constructors -------------------------------------------------------------------------
