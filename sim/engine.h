@@ -152,8 +152,10 @@ typedef struct TtEngine {
     TtTime credit_ps, latency_ps, start_ps, switch_ps;
     TtTime hop_latency_ps[TT_N_HOPS], hop_gap_ps[TT_N_HOPS];
     double wire_factor;
-    guint64 most_steps; /* of one rank, all rounds */
-    gboolean has_hops;  /* kinds of connections make a difference */
+    guint32 *unit_weight, *connection_weight; /* how many each stands for; NULL unless folded */
+    guint64 all_lanes;                        /* unfolded */
+    guint64 most_steps;                       /* of one rank, all rounds */
+    gboolean has_hops;                        /* kinds of connections make a difference */
     gboolean is_folded;
     gboolean is_free;  /* no step costs anything */
     gboolean is_timed; /* lanes can be busy: steps cost, or pushing does */
@@ -178,6 +180,7 @@ typedef struct TtEngine {
 gboolean tt_engine_init(TtEngine *self, const TtPlan *plan, const TtNetwork *net,
                         const TtSimOptions *options, GError **error);
 void tt_engine_clear(TtEngine *self);
+TtLane *tt_new_lanes(gsize n); /* whole cache lines, zeroed; free(). NULL if there is no memory */
 guint32 tt_engine_connect(TtEngine *self, guint32 lane_index, guint role, gboolean receiving);
 
 /* The connection behind a role of a lane; made when first used, from either side. TT_NONE if the

@@ -152,7 +152,8 @@ void
 tt_lane_end_opening(TtEngine *self, TtLane *lane)
 {
     lane->opening = FALSE;
-    note_busy(self, lane);
+    if (!self->is_folded) /* see work_share() */
+        note_busy(self, lane);
     tt_lane_release(self, lane);
 }
 

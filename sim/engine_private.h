@@ -108,7 +108,7 @@ tt_connection_post(TtEngine *self, guint32 connection, guint64 bytes)
 {
     TtConnection *c = &self->connections[connection];
 
-    self->n_messages++;
+    self->n_messages += self->connection_weight ? self->connection_weight[connection] : 1;
     if (c->first == TT_IDLE && tt_connection_may_start(self, connection)) {
         c->first = TT_NONE;
         tt_connection_start(self, connection, bytes);

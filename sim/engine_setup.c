@@ -1,5 +1,5 @@
 /* Allocates a run and finds connections, workers, cores and step costs. */
-#include "sim/engine.h"
+#include "sim/fold.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -150,11 +150,10 @@ init_lanes(TtEngine *self)
     }
 }
 
-/* Whole cache lines. */
-static TtLane *
-new_lanes(gsize n)
+TtLane *
+tt_new_lanes(gsize n)
 {
-    TtLane *lanes = aligned_alloc(sizeof *lanes, n * sizeof *lanes);
+    TtLane *lanes = aligned_alloc(sizeof *lanes, MAX(1, n) * sizeof *lanes);
 
     if (lanes)
         memset(lanes, 0, n * sizeof *lanes);
@@ -167,7 +166,7 @@ allocate(TtEngine *self, GError **error)
     gsize n = self->total_lanes;
     double roles = 2.0 * (double)n * self->n_roles;
 
-    self->lanes = new_lanes(n);
+    self->lanes = tt_new_lanes(n);
     self->work = g_try_new0(TtLaneWork, n);
     self->ready = g_try_new(guint32, n);
     self->ranks = g_try_new0(TtRank, self->n_ranks);
@@ -253,6 +252,9 @@ tt_engine_init(TtEngine *self, const TtPlan *plan, const TtNetwork *net,
     init_cores(self);
     self->is_timed =
         !self->is_free || self->start_ps > 0 || self->profile->lane_pushes || self->n_cores > 0;
+    self->all_lanes = self->total_lanes;
+    if (!options->whole)
+        tt_engine_fold(self);
     return TRUE;
 }
 
@@ -270,6 +272,8 @@ tt_engine_clear(TtEngine *self)
     g_free(self->by_peers);
     g_free(self->connections);
     g_free(self->paces);
+    g_free(self->unit_weight);
+    g_free(self->connection_weight);
     g_free(self->posted);
     g_free(self->cores);
     g_free(self->costs);

@@ -63,3 +63,17 @@ void tt_flows_add_bytes(const TtFlows *self, double *bytes);
 
 /* The links of a flow's route that can limit it: *links points into the module. */
 guint tt_flows_links(const TtFlows *self, guint32 flow, TtLink *links);
+
+/* --- for folding: links by the module's own numbers --------------------------------------------
+ */
+
+guint32 tt_flows_n_links(const TtFlows *self);
+double tt_flows_link_capacity(const TtFlows *self, guint32 link);
+guint tt_flows_hops(const TtFlows *self, guint32 flow,
+                    guint32 *links); /* TT_MAX_ROUTE + 1 at most */
+
+/* One flow and one link for each class, none of which has started. Classes are numbered in order of
+ * their first members, and equitable: every flow of a class crosses the same classes of links, every
+ * link of a class is crossed by equally many flows of each class. */
+TtFlows *tt_flows_fold(const TtFlows *full, const guint32 *flow_class, guint32 n_flow_classes,
+                       const guint32 *link_class, guint32 n_link_classes);

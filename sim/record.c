@@ -85,10 +85,15 @@ busy_links(const TtEngine *self)
 static double
 work_share(const TtEngine *self)
 {
-    double busy_s = 0, all_s = tt_ps_to_seconds(self->end_ps) * self->total_lanes;
+    double busy_s = 0, all_s = tt_ps_to_seconds(self->end_ps) * (double)self->all_lanes;
 
-    for (guint32 i = 0; i < self->total_lanes; i++)
-        busy_s += tt_ps_to_seconds(self->work[i].busy_ps);
+    for (guint32 i = 0; i < self->total_lanes; i++) {
+        guint32 weight = self->unit_weight ? self->unit_weight[i / self->lanes_per_channel] : 1;
+
+        busy_s += tt_ps_to_seconds(self->work[i].busy_ps) * weight;
+    }
+    if (self->is_folded) /* one lane of every rank worked its start off; which, classes do not tell */
+        busy_s += tt_ps_to_seconds(self->start_ps) * self->plan->spec.n_ranks * self->iterations;
     return all_s > 0 ? busy_s / all_s : 0;
 }
 

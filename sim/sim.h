@@ -30,6 +30,7 @@ typedef struct {
     guint iterations;         /* back to back, no barrier between; 0: 1 */
     gboolean record;          /* fill the timeline (of the last iteration) */
     gboolean in_place;        /* smaller footprint */
+    gboolean whole; /* every rank and every round by itself: nothing is folded or leapt over */
 } TtSimOptions;
 
 typedef struct {
@@ -39,7 +40,9 @@ typedef struct {
     char *limit;     /* what sets the bound: "injection of rank 0", "NICs of a node"; owned */
     char *
         bottleneck; /* the busiest link and how busy, or what lanes waited for; owned, may be NULL */
-    guint64 n_messages, n_events;
+    guint64 n_messages;   /* of all ranks and rounds */
+    guint64 n_events;     /* really handled */
+    guint folded_ranks;   /* ranks and switches for which one that behaves alike was simulated */
     TtTimeline *timeline; /* NULL unless recorded; owned */
 } TtSimResult;
 
