@@ -175,7 +175,8 @@ consider_cuts(Search *search, const TtNetwork *net)
     if (P > per_node)
         consider_parties(search, net, (P - 1) / per_node + 1, per_node, &node_words, net->node_out,
                          net->node_in);
-    if (per_pod > 0 && P > per_pod)
+    /* a network that reduces is simulated as one switch behind the NICs: no uplinks */
+    if (per_pod > 0 && P > per_pod && !has_switch(search->plan, TRUE))
         consider_parties(search, net, (P - 1) / (guint)per_pod + 1, (guint)per_pod, &pod_words,
                          net->pod_out, net->pod_in);
 }

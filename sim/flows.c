@@ -100,6 +100,7 @@ tt_flows_add_route(TtFlows *self, const TtLink *route, guint n)
             (Hop){ .link = find_link(self, route[i], info.capacity_bytes_per_s), .weight = 1 };
         flow.n_hops++;
     }
+    flow.n_all = flow.n_hops;
     TT_RESERVE(self->flows, self->flows_room, self->n_flows + 1);
     TT_RESERVE(self->flow_shares, self->flow_shares_room, self->n_flows + 1);
     self->flows[self->n_flows] = flow;
@@ -119,7 +120,7 @@ tt_flows_limit(TtFlows *self, double bytes_per_s)
     TT_RESERVE(self->hops, self->hops_room, self->n_hops + 1);
     self->hops[self->n_hops++] =
         (Hop){ .link = tt_flows_new_link(self, TT_NO_LINK, bytes_per_s), .weight = 1 };
-    flow->n_hops++;
+    flow->n_all = ++flow->n_hops;
 }
 
 TtTime
@@ -134,7 +135,7 @@ tt_flows_links(const TtFlows *self, guint32 flow, TtLink *links)
     const Flow *f = &self->flows[flow];
     guint n = 0;
 
-    for (guint i = 0; i < f->n_hops; i++) {
+    for (guint i = 0; i < f->n_all; i++) {
         TtLink id = self->link_shares[self->hops[f->first_hop + i].link].id;
 
         if (id != TT_NO_LINK)
@@ -149,7 +150,7 @@ tt_flows_add_bytes(const TtFlows *self, double *bytes)
     for (guint32 f = 0; f < self->n_flows; f++) {
         const Flow *flow = &self->flows[f];
 
-        for (guint32 h = flow->first_hop; h < flow->first_hop + flow->n_hops; h++) {
+        for (guint32 h = flow->first_hop; h < flow->first_hop + flow->n_all; h++) {
             TtLink id = self->link_shares[self->hops[h].link].id;
 
             if (id != TT_NO_LINK)

@@ -61,8 +61,11 @@ guint32 tt_flows_take_shared(TtFlows *self);
 /* Adds what every flow carried to the links of its route: @bytes [n_links]. For reports. */
 void tt_flows_add_bytes(const TtFlows *self, double *bytes);
 
-/* The links of a flow's route that can limit it: *links points into the module. */
+/* The links of a flow's route but those of infinite capacity. */
 guint tt_flows_links(const TtFlows *self, guint32 flow, TtLink *links);
+
+/* No flow is added any more: links that can never fill need not be looked at. Rates stay the same. */
+void tt_flows_prune(TtFlows *self);
 
 /* --- for folding: links by the module's own numbers --------------------------------------------
  */

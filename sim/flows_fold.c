@@ -51,6 +51,7 @@ add_class(TtFlows *self, const TtFlows *full, guint32 flow, const guint32 *link_
         self->hops[self->n_hops++] = (Hop){ .link = link };
         folded.n_hops++;
     }
+    folded.n_all = folded.n_hops;
     TT_RESERVE(self->flows, self->flows_room, self->n_flows + 1);
     TT_RESERVE(self->flow_shares, self->flow_shares_room, self->n_flows + 1);
     self->flows[self->n_flows] = folded;
@@ -107,4 +108,57 @@ tt_flows_fold(const TtFlows *full, const guint32 *flow_class, guint32 n_flow_cla
     g_assert(self->n_flows == n_flow_classes);
     weigh(self, full, flow_class, link_class, first);
     return self;
+}
+
+/* --- links that never fill ---------------------------------------------------------------------
+ */
+
+/* Marks links too wide for all flows over them together, each as fast as it is alone, and not the
+ * narrowest of any. */
+static gboolean *
+find_wide(const TtFlows *self)
+{
+    g_autofree double *sum = g_new0(double, MAX(1, self->n_links));
+    gboolean *wide = g_new(gboolean, MAX(1, self->n_links));
+
+    for (guint32 l = 0; l < self->n_links; l++)
+        wide[l] = TRUE;
+    for (guint32 f = 0; f < self->n_flows; f++) {
+        const Flow *flow = &self->flows[f];
+
+        for (guint32 h = flow->first_hop; h < flow->first_hop + flow->n_hops; h++) {
+            const Hop *hop = &self->hops[h];
+
+            sum[hop->link] += flow->alone_rate * hop->weight;
+            if (self->link_shares[hop->link].capacity <= flow->alone_rate * hop->weight)
+                wide[hop->link] = FALSE;
+        }
+    }
+    for (guint32 l = 0; l < self->n_links; l++)
+        wide[l] = wide[l] && sum[l] <= self->link_shares[l].capacity;
+    return wide;
+}
+
+void
+tt_flows_prune(TtFlows *self)
+{
+    g_autofree gboolean *wide = find_wide(self);
+
+    for (guint32 f = 0; f < self->n_flows; f++) {
+        Flow *flow = &self->flows[f];
+
+        for (guint i = 0; i < flow->n_hops;) {
+            Hop *hop = &self->hops[flow->first_hop + i], *last;
+
+            if (!wide[hop->link]) {
+                i++;
+                continue;
+            }
+            last = &self->hops[flow->first_hop + --flow->n_hops];
+            Hop moved = *hop;
+
+            *hop = *last;
+            *last = moved;
+        }
+    }
 }

@@ -20,7 +20,9 @@ typedef struct {
     guint32 first_hop;
     guint32 generation; /* an event of an older one no longer holds */
     guint32 heap_pos;
-    guint8 n_hops, state;
+    guint8 n_hops; /* links that can limit it */
+    guint8 n_all;  /* and behind them, links that carry it and never limit anybody */
+    guint8 state;
 } Flow; /* 64 bytes: one cache line */
 
 typedef struct {

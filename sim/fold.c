@@ -408,7 +408,10 @@ tt_engine_fold(TtEngine *engine)
     Fold self = { .engine = engine };
 
     if (engine->n_cores == 0 && engine->profile->workers_per_rank == 0 && !engine->watch &&
-        engine->uniform && tt_programs_read(&self.programs, engine) && connect_all(&self))
-        fold(&self);
+        tt_programs_read(&self.programs, engine) && connect_all(&self)) {
+        if (engine->uniform)
+            fold(&self);
+        tt_flows_prune(engine->flows);
+    }
     tt_programs_clear(&self.programs);
 }
