@@ -102,13 +102,25 @@ tt_connection_start(TtEngine *self, guint32 connection, guint64 bytes)
     tt_flows_start(self->flows, connection, bytes);
 }
 
+void tt_leap_count_message(TtEngine *self, guint32 connection, guint32 n); /* leap.c */
+
+static inline void
+tt_engine_count_message(TtEngine *self, guint32 connection)
+{
+    guint32 n = self->connection_weight ? self->connection_weight[connection] : 1;
+
+    self->n_messages += n;
+    if (self->leaps)
+        tt_leap_count_message(self, connection, n);
+}
+
 /* Injects the message at once if no other is on its way into the connection. */
 static inline void
 tt_connection_post(TtEngine *self, guint32 connection, guint64 bytes)
 {
     TtConnection *c = &self->connections[connection];
 
-    self->n_messages += self->connection_weight ? self->connection_weight[connection] : 1;
+    tt_engine_count_message(self, connection);
     if (c->first == TT_IDLE && tt_connection_may_start(self, connection)) {
         c->first = TT_NONE;
         tt_connection_start(self, connection, bytes);

@@ -340,7 +340,7 @@ take_over(Fold *fold, Quotient *q)
     e->by_role = by_role;
     g_free(e->ranks);
     e->ranks = ranks;
-    e->n_ranks = e->ranks_left = e->ranks_in_first = n_ranks;
+    e->n_ranks = e->ranks_left = n_ranks;
     e->n_units = q->units.n;
     e->total_lanes = n_lanes;
     e->is_folded = TRUE;
@@ -412,6 +412,7 @@ tt_engine_fold(TtEngine *engine)
         if (engine->uniform)
             fold(&self);
         tt_flows_prune(engine->flows);
+        engine->is_connected = TRUE;
     }
     tt_programs_clear(&self.programs);
 }
