@@ -67,7 +67,7 @@ collnet_chain_step(const TtPlan *plan, guint32 program, guint sub_lane, guint32 
 
     if (program == NETWORK)
         return sub_lane == UP ? tt_switch_up(0, 0, i)
-                              : tt_after(tt_switch_down(0, 0, i), UP, tt_n_nodes(plan) - 1);
+                              : tt_switch_down(0, 0, UP, tt_n_nodes(plan) - 1, i);
     node = tt_tree_node(plan, program, PARENT, 0);
     return sub_lane == UP ? tt_tree_up(&node, i) : tt_tree_down(&node, UP, FALSE, i);
 }

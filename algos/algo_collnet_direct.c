@@ -93,7 +93,7 @@ collnet_direct_step(const TtPlan *plan, guint32 program, guint sub_lane, guint32
 
     if (program >= HEAD + n_heads)
         return is_up ? tt_switch_up(0, chunk, i)
-                     : tt_after(tt_switch_down(0, chunk, i), chunk, tt_n_nodes(plan) - 1);
+                     : tt_switch_down(0, chunk, chunk, tt_n_nodes(plan) - 1, i);
     node = node_of(plan, program, chunk);
     return is_up ? tt_tree_up(&node, i) : tt_tree_down(&node, chunk, FALSE, i);
 }

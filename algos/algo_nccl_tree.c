@@ -14,8 +14,7 @@
  * Two lanes per channel, up and down, pipelined by rounds; a rank has at most three children.
  *
  * Steps   up: one per child and a send, fused; down: the same
- * Wire    up to 3n bytes enter the busiest rank; 2n leave a node each way, by different ranks
- *         unless the pattern is "first"
+ * Wire    over both trees up to 3n bytes each way at the busiest rank, 2n between a node and others
  * Time    with many rounds n times the busiest way, at 2 (G - 1 + log2 M) hops of M groups of G
  * Source  NCCL src/graph/connect.cc and trees.cc; Sanders, Speck & Traeff, Parallel Computing 35(12)
  * Limits  any shape; with one group just a chain, with groups of one just the tree

@@ -14,7 +14,8 @@
  *
  * Steps   2(P-1) per rank and round, in ceil(log2 P) phases
  * Wire    (P-1)/P * n bytes leave each rank, the least possible
- * Time    with slots for half the ranks: ceil(log2 P) * alpha + (P-1)/P * n * beta
+ * Time    ceil(log2 P) * rounds * alpha + (P-1)/P * n * beta with slots for half the ranks; with
+ *         fewer, one alpha for as many blocks as there are slots
  * Source  NCCL src/include/collectives.h; Jeaugey, PAT, arXiv:2506.20252, 2025
  * Limits  any P; the order is by phase, where NCCL's goes depth first once blocks outgrow its buffers
  */
@@ -145,6 +146,18 @@ pat_peer(const TtPlan *plan, guint rank, guint channel, guint role)
     return (role % 2 == 0 ? rank + P - step : rank + step) % P;
 }
 
+static double
+pat_time_s(const TtPlan *plan, double alpha_s, double beta_s_per_byte)
+{
+    double P = plan->spec.n_ranks, n = (double)plan->spec.count * tt_type_bytes(plan->spec.type);
+    guint n_bursts = 0;
+
+    for (guint d = 0; 1u << d < plan->spec.n_ranks; d++)
+        n_bursts +=
+            (hops_in_phase(plan->spec.n_ranks, d) + plan->spec.n_slots - 1) / plan->spec.n_slots;
+    return n_bursts * (double)plan->n_rounds * alpha_s + (P - 1) / P * n * beta_s_per_byte;
+}
+
 const TtAlgo tt_algo_pat = {
     .name = "pat",
     .summary = "every block by a binomial tree of its own: log2 P phases, least bytes",
@@ -156,4 +169,5 @@ const TtAlgo tt_algo_pat = {
     .step = pat_step,
     .chunk = pat_chunk,
     .peer = pat_peer,
+    .time_s = pat_time_s,
 };

@@ -180,7 +180,6 @@ static TtStep
 node_switch_step(const TtPlan *plan, guint sub_lane, guint32 i)
 {
     guint G = plan->spec.group_size, place;
-    TtStep step;
 
     switch (sub_lane) {
     case SCATTER: return tt_switch_up(0, i / G, i % G);
@@ -190,18 +189,15 @@ node_switch_step(const TtPlan *plan, guint sub_lane, guint32 i)
     case DOWN:
         place = tt_head_rank(plan, 0, i);
         return tt_after(tt_recv(place, TT_SCRATCH, i), UP, i);
-    default:
-        step = tt_switch_down(0, i / G, i % G);
-        return i % G == 0 ? tt_after(step, DOWN, i / G) : step;
+    default: return tt_switch_down(0, i / G, DOWN, i / G, i % G);
     }
 }
 
 static TtStep
 network_switch_step(const TtPlan *plan, guint sub_lane, guint32 i)
 {
-    TtStep step = sub_lane == UP ? tt_switch_up(0, OWN_CHUNK, i) : tt_switch_down(0, OWN_CHUNK, i);
-
-    return sub_lane == DOWN && i == 0 ? tt_after(step, UP, tt_n_nodes(plan) - 1) : step;
+    return sub_lane == UP ? tt_switch_up(0, OWN_CHUNK, i)
+                          : tt_switch_down(0, OWN_CHUNK, UP, tt_n_nodes(plan) - 1, i);
 }
 
 /* --- halves ------------------------------------------------------------------------------------
@@ -238,8 +234,7 @@ half_step(const TtPlan *plan, guint32 program, guint sub_lane, guint32 i)
                               : tt_after(tt_send(i, TT_SCRATCH, i), IN, (i + 1) * P - 1);
     if (sub_lane == IN)
         return tt_recv(i, TT_SCRATCH, i);
-    step = tt_switch_down(0, i / P, i % P);
-    return i % P == 0 ? tt_after(step, IN, i / P) : step;
+    return tt_switch_down(0, i / P, IN, i / P, i % P);
 }
 
 /* --- all ---------------------------------------------------------------------------------------

@@ -65,9 +65,11 @@ tt_switch_up(guint first_role, guint32 chunk, guint32 i)
 }
 
 TtStep
-tt_switch_down(guint first_role, guint32 chunk, guint32 i)
+tt_switch_down(guint first_role, guint32 chunk, guint sub_lane, guint32 dep_step, guint32 i)
 {
-    return tt_send(first_role + i, TT_SCRATCH, chunk);
+    TtStep step = tt_send(first_role + i, TT_SCRATCH, chunk);
+
+    return i == 0 ? tt_after(step, sub_lane, dep_step) : step;
 }
 
 /* --- the double binary tree --------------------------------------------------------------------

@@ -44,9 +44,10 @@ TtStep tt_tree_up(const TtTreeNode *node, guint32 i);
 TtStep tt_tree_down(const TtTreeNode *node, guint up_sub_lane, gboolean last_first, guint32 i);
 
 /* A switch that adds what its members send and hands all of them the sum, which rests in scratch: step
- * i of as many as there are members, whose roles begin at @first_role. */
+ * i of as many as there are members, whose roles begin at @first_role. The sum is there after step
+ * @dep_step of @sub_lane. */
 TtStep tt_switch_up(guint first_role, guint32 chunk, guint32 i);
-TtStep tt_switch_down(guint first_role, guint32 chunk, guint32 i);
+TtStep tt_switch_down(guint first_role, guint32 chunk, guint sub_lane, guint32 dep_step, guint32 i);
 
 /* Two trees over members 0 .. n-1, leaves of one being inner members of the other (see
  * algo_double_tree.c). @tree: 0 or 1. TT_NO_RANK where there is no parent, no such child; a member
