@@ -257,7 +257,8 @@ tt_engine_init(TtEngine *self, const TtPlan *plan, const TtNetwork *net,
     self->all_lanes = self->total_lanes;
     if (!options->whole) {
         tt_engine_fold(self);
-        tt_leaps_init(self);
+        tt_leaps_init(self,
+                      options->leap_tolerance > 0 ? options->leap_tolerance : TT_LEAP_TOLERANCE);
     }
     return TRUE;
 }

@@ -192,6 +192,14 @@ tt_flows_state(const TtFlows *self, guint32 flow)
     return tt_mix(look, bits_of(f->rate));
 }
 
+TtTime
+tt_flows_left_ps(const TtFlows *self, guint32 flow)
+{
+    const Flow *f = &self->flows[flow];
+
+    return f->state == FLOW_IDLE ? -1 : f->end_ps - self->queue->now_ps;
+}
+
 guint64
 tt_flows_carried(const TtFlows *self, guint32 flow)
 {

@@ -9,13 +9,16 @@
  * Parts of a run that share nothing (channels on links of their own) have a stride each: every component of
  * units joined by connections or links leaps by itself, and has its own distance to the clock.
  *
- * A run that keeps no exact stride (rates that divide by three, say) leaps too once the time for LEAP_WINDOW
- * rounds is the same twice within TT_LEAP_TOLERANCE; the result says so.
+ * Where rates keep no exact stride (flows that share a link and drift against each other), a run leaps
+ * too, once a window of rounds ends in roughly the state it began with (all lanes and queues alike, what is
+ * due at the same time within the tolerance asked for) and took the time of the window before. If what
+ * they differ by goes on growing, leaping k windows is wrong by (k + 1) / 2 of that; k is chosen so that
+ * this stays within the tolerance, and the result says what it came to.
  */
 #pragma once
 #include "sim/engine.h"
 
-#define TT_LEAP_TOLERANCE 1e-7 /* relative */
+#define TT_LEAP_TOLERANCE 1e-6 /* relative, unless asked otherwise */
 
 /* One component. */
 struct TtLeap {
@@ -32,27 +35,45 @@ struct TtLeap {
     guint64 search_from; /* round */
 
     gboolean is_saved; /* a state to compare with */
-    guint64 state, round, least_round, save_next, messages;
+    guint64 state, rough, round, least_round, save_next, messages;
     TtTime at_ps;
-    TtTime last_window_ps; /* 0: no window of equal time has passed */
+    guint64 period;        /* after which the state was roughly the same; 0: not seen */
+    guint64 window;        /* rounds; 0: an exact stride is still hoped for */
+    TtTime last_window_ps; /* 0: no window of this size has passed */
 };
 
 struct TtLeaps {
     TtLeap *leaps;
     guint32 n_leaps;
-    guint32 *lanes;   /* by component */
-    guint32 *of_unit; /* [unit] its component */
-    TtTime *busy_ps;  /* [lane] when saved */
-    guint64 *carried; /* [connection] bytes when saved */
-    gboolean is_due;  /* some component is */
-    double tolerance; /* of what was leapt over; 0: exact */
+    guint32 *lanes;                    /* by component */
+    guint32 *of_unit;                  /* [unit] its component */
+    TtTime *busy_ps;                   /* [lane] when saved */
+    guint64 *carried;                  /* [connection] bytes when saved */
+    TtTime *phase_ps, *saved_phase_ps; /* [lane], then [connection] */
+    gboolean is_due;                   /* some component is */
+    double tolerance;                  /* allowed */
+    double inexactness;                /* of what was leapt over, at most; 0: exact */
 };
 
+static inline TtLeap *
+tt_leap_of_lane(const TtEngine *self, guint32 lane)
+{
+    return &self->leaps->leaps[self->leaps->of_unit[lane / self->lanes_per_channel]];
+}
+
+/* leap_state.c. Hashes of everything; of all but times. */
+guint64 tt_leap_state(const TtEngine *self, const TtLeap *leap);
+guint64 tt_leap_rough_state(const TtEngine *self, const TtLeap *leap);
+
+/* What is due in each lane and connection, from now on; and the most that differs from what was saved. */
+void tt_leap_phases(const TtEngine *self, const TtLeap *leap, TtTime *phase_ps);
+TtTime tt_leap_drift_ps(const TtEngine *self, const TtLeap *leap);
+
 /* Sets self->leaps where there are rounds worth it. After folding. */
-void tt_leaps_init(TtEngine *self);
+void tt_leaps_init(TtEngine *self, double tolerance);
 void tt_leaps_free(TtLeaps *leaps);
 
-/* Fills in leapt_rounds and leap_tolerance. */
+/* Fills in leapt_rounds and leap_error. */
 void tt_leaps_report(const TtEngine *self, TtSimResult *result);
 
 /* At the end of an instant, if self->leaps->is_due. */
@@ -62,7 +83,5 @@ void tt_leaps_consider(TtEngine *self);
 static inline void
 tt_leap_note_round(TtEngine *self, const TtLane *lane)
 {
-    guint32 unit = (guint32)(lane - self->lanes) / self->lanes_per_channel;
-
-    self->leaps->leaps[self->leaps->of_unit[unit]].is_due = self->leaps->is_due = TRUE;
+    tt_leap_of_lane(self, (guint32)(lane - self->lanes))->is_due = self->leaps->is_due = TRUE;
 }

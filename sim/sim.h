@@ -32,7 +32,9 @@ typedef struct {
     gboolean in_place;        /* smaller footprint */
     gboolean even_chunks; /* take every chunk to be as large as the largest: slower by less than an
                                  element per message, and folds where chunks differ */
-    gboolean whole; /* every rank and every round by itself: nothing is folded or leapt over */
+    double
+        leap_tolerance; /* of rounds leapt over where they do not recur exactly, relative; 0: 1e-6 */
+    gboolean whole;     /* every rank and every round by itself: nothing is folded or leapt over */
 } TtSimOptions;
 
 typedef struct {
@@ -42,12 +44,12 @@ typedef struct {
     char *limit;     /* what sets the bound: "injection of rank 0", "NICs of a node"; owned */
     char *
         bottleneck; /* the busiest link and how busy, or what lanes waited for; owned, may be NULL */
-    guint64 n_messages;    /* of all ranks and rounds */
-    guint64 n_events;      /* really handled */
-    guint folded_ranks;    /* ranks and switches for which one that behaves alike was simulated */
-    guint64 leapt_rounds;  /* rounds that repeat what was simulated and were leapt over */
-    double leap_tolerance; /* how well they repeat it, relative; 0: to the picosecond */
-    TtTimeline *timeline;  /* NULL unless recorded; owned */
+    guint64 n_messages;   /* of all ranks and rounds */
+    guint64 n_events;     /* really handled */
+    guint folded_ranks;   /* ranks and switches for which one that behaves alike was simulated */
+    guint64 leapt_rounds; /* rounds that repeat what was simulated and were leapt over */
+    double leap_error;    /* by which that may be wrong, relative; 0: exact */
+    TtTimeline *timeline; /* NULL unless recorded; owned */
 } TtSimResult;
 
 /* Ranks of the plan are ranks of the topology (plan ranks <= topology ranks). */
