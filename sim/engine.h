@@ -162,11 +162,11 @@ typedef struct TtEngine {
     gboolean has_hops;                        /* kinds of connections make a difference */
     gboolean is_connected; /* all connections are known: no cores, no workers, nothing recorded */
     gboolean is_folded;
-    TtLeaps *leaps;      /* NULL: no leaping */
-    guint32 piece_chunk; /* whose pieces stand for those of all chunks, if uniform */
-    gboolean is_free;    /* no step costs anything */
-    gboolean is_timed;   /* lanes can be busy: steps cost, or pushing does */
-    gboolean uniform;    /* all chunks have the same number of elements */
+    TtLeaps *leaps;     /* NULL: no leaping */
+    guint64 even_bytes; /* of every piece, if they are taken as even; else 0 */
+    gboolean is_free;   /* no step costs anything */
+    gboolean is_timed;  /* lanes can be busy: steps cost, or pushing does */
+    gboolean uniform;   /* all chunks have the same number of elements */
     guint element_bytes;
 
     guint32 *ready; /* ring of lanes to look at now */

@@ -10,10 +10,8 @@ tt_lane_enter_round(TtEngine *self, TtLane *lane)
 {
     lane->step = 0;
     if (self->uniform && lane->round < self->plan->n_rounds)
-        lane->piece_bytes = tt_plan_range(self->plan, tt_plan_channel(self->plan, lane->lane),
-                                          lane->round, self->piece_chunk)
-                                .count *
-                            self->element_bytes;
+        lane->piece_bytes =
+            tt_engine_piece_bytes(self, tt_plan_channel(self->plan, lane->lane), lane->round);
 }
 
 static guint64

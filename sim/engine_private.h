@@ -67,6 +67,15 @@ tt_lane_note_wait(TtEngine *self, TtLane *lane, guint32 whom)
     watch->waiting_since_ps = -1;
 }
 
+/* Bytes of one chunk's piece, the same for all chunks. Only if self->uniform. */
+static inline guint64
+tt_engine_piece_bytes(const TtEngine *self, guint channel, guint64 round)
+{
+    return self->even_bytes > 0
+               ? self->even_bytes
+               : tt_plan_range(self->plan, channel, round, 0).count * self->element_bytes;
+}
+
 /* --- lanes, engine.c and engine_lanes.c --------------------------------------------------------
  */
 

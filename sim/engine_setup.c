@@ -183,6 +183,16 @@ allocate(TtEngine *self, GError **error)
     return FALSE;
 }
 
+static guint64
+mean_piece_bytes(const TtPlan *plan)
+{
+    unsigned __int128 n =
+        (unsigned __int128)plan->n_chunks * plan->spec.n_channels * plan->n_rounds;
+    guint64 bytes = plan->spec.count * tt_type_bytes(plan->spec.type);
+
+    return (guint64)((bytes + n - 1) / n);
+}
+
 /* Is every switch of the plan there, and in reach of its ranks? */
 static gboolean
 check_switches(const TtEngine *self, GError **error)
@@ -226,8 +236,8 @@ tt_engine_init(TtEngine *self, const TtPlan *plan, const TtNetwork *net,
     self->n_roles = plan->n_roles;
     self->iterations = MAX(1, options->iterations);
     self->element_bytes = tt_type_bytes(plan->spec.type);
-    self->uniform = plan->spec.count % plan->n_chunks == 0 || options->even_chunks;
-    self->piece_chunk = plan->n_chunks - 1; /* no chunk is larger */
+    self->even_bytes = options->even_pieces ? mean_piece_bytes(plan) : 0;
+    self->uniform = self->even_bytes > 0 || plan->spec.count % plan->n_chunks == 0;
     self->free_posted = TT_NONE;
     self->ranks_left = self->n_ranks;
     self->record_from_ps = TT_TIME_MAX;

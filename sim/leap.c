@@ -41,20 +41,20 @@ rounds_of(const TtEngine *e, const TtLeap *leap, guint64 *least, guint64 *most)
 static guint64
 stride_ends(const TtEngine *e, const TtLeap *leap, guint64 from)
 {
-    const TtPlan *plan = e->plan;
-    guint64 end = plan->n_rounds;
-    g_autofree guint8 *seen = g_new0(guint8, plan->spec.n_channels);
+    guint64 end = e->plan->n_rounds;
+    g_autofree guint8 *seen = g_new0(guint8, e->plan->spec.n_channels);
 
-    for (guint32 i = leap->first_lane; i < leap->first_lane + leap->n_lanes; i++) {
+    for (guint32 i = leap->first_lane; i < leap->first_lane + leap->n_lanes && !e->even_bytes;
+         i++) {
         const TtLane *lane = &e->lanes[e->leaps->lanes[i]];
-        guint channel = tt_plan_channel(plan, lane->lane);
-        guint64 count, round = from + 1;
+        guint channel = tt_plan_channel(e->plan, lane->lane);
+        guint64 bytes, round = from + 1;
 
         if (seen[channel] || lane->state == TT_LANE_FINISHED)
             continue;
         seen[channel] = TRUE;
-        count = tt_plan_range(plan, channel, from, e->piece_chunk).count;
-        while (round < end && tt_plan_range(plan, channel, round, e->piece_chunk).count == count)
+        bytes = tt_engine_piece_bytes(e, channel, from);
+        while (round < end && tt_engine_piece_bytes(e, channel, round) == bytes)
             round++;
         end = round;
     }

@@ -30,11 +30,14 @@ typedef struct {
     guint iterations;         /* back to back, no barrier between; 0: 1 */
     gboolean record;          /* fill the timeline (of the last iteration) */
     gboolean in_place;        /* smaller footprint */
-    gboolean even_chunks; /* take every chunk to be as large as the largest: slower by less than an
-                                 element per message, and folds where chunks differ */
-    double
-        leap_tolerance; /* of rounds leapt over where they do not recur exactly, relative; 0: 1e-6 */
-    gboolean whole;     /* every rank and every round by itself: nothing is folded or leapt over */
+
+    /* Every rank and every round by itself: nothing is folded or leapt over. */
+    gboolean whole;
+    /* All messages of one chunk as large as their mean, rounded up to a byte: a plan whose chunks,
+     * channels or rounds differ by an element or by 64 bytes then folds and leaps as an even one. */
+    gboolean even_pieces;
+    /* How wrong, relatively, leaping may be where rounds do not recur exactly; 0: 1e-6. */
+    double leap_tolerance;
 } TtSimOptions;
 
 typedef struct {
