@@ -1,9 +1,7 @@
 /* open - what a user writes after --topo, turned into a topology. */
+#include "topologies/text_file.h"
 #include "topologies/topology_private.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 
 #define MAX_NODES      (1u << 24)
@@ -50,44 +48,6 @@ find_preset(const char *name, GError **error)
     return NULL;
 }
 
-/* A FIFO that nobody writes to reads as empty instead of blocking for ever; one of a shell's <(...) has
- * its writer already. */
-static FILE *
-open_now(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-
-    if (fd < 0)
-        return NULL;
-    fcntl(fd, F_SETFL, 0); /* reads wait for a slow writer */
-    return fdopen(fd, "r");
-}
-
-/* At most MAX_FILE_BYTES + 1, so that a device or a huge file costs nothing. */
-static char *
-read_file(const char *path, gsize *length, GError **error)
-{
-    g_autofree char *text = NULL;
-    FILE *file = open_now(path);
-    gboolean failed;
-
-    if (file) {
-        text = g_malloc(MAX_FILE_BYTES + 2);
-        *length = fread(text, 1, MAX_FILE_BYTES + 1, file);
-        text[*length] = '\0';
-    }
-    failed = !file || ferror(file);
-    if (failed) {
-        g_autofree char *quoted = tt_quote(path);
-
-        g_set_error(error, TT_TOPOLOGY_ERROR, TT_TOPOLOGY_ERROR_FILE, "%s: %s", quoted,
-                    g_strerror(errno));
-    }
-    if (file)
-        fclose(file);
-    return failed ? NULL : g_steal_pointer(&text);
-}
-
 static TtKeys *
 parse_preset(const char *name, GError **error)
 {
@@ -104,7 +64,7 @@ static TtKeys *
 parse_file(const char *path, GError **error)
 {
     gsize length = 0;
-    g_autofree char *text = read_file(path, &length, error);
+    g_autofree char *text = tt_text_file_read(path, MAX_FILE_BYTES, &length, error);
     g_autofree char *where = tt_quote(path);
 
     return text ? tt_keys_parse(text, length, where, error) : NULL;
