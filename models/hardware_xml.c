@@ -236,6 +236,7 @@ add_nic(Maker *k, guint slot, guint dev, guint n_together)
                       .latency_us = stated_latency_us(k->h),
                       .guid = g_strdup_printf("0x%x", 0x1000 + dev),
                       .max_conn = 131072,
+                      .keep = TRUE,
                       .gdr = k->h->gdr };
     g_array_append_val(k->xml->net, net);
 }
