@@ -1,6 +1,7 @@
 #include "cli/cli.h"
 #include "algos/schedule.h"
 #include "exec/exec.h"
+#include "models/nccl.h"
 #include "models/profile.h"
 #include "plots/plot.h"
 #include "sim/sim.h"
@@ -49,6 +50,8 @@ tt_exit_code(const GError *error)
         return error->code == TT_TOPOLOGY_ERROR_FILE ? TT_EXIT_FILE : TT_EXIT_USAGE;
     if (domain == TT_PROFILE_ERROR)
         return error->code == TT_PROFILE_ERROR_FILE ? TT_EXIT_FILE : TT_EXIT_USAGE;
+    if (domain == TT_NCCL_ERROR)
+        return error->code == TT_NCCL_ERROR_FILE ? TT_EXIT_FILE : TT_EXIT_USAGE;
     if (domain == TT_CLI_ERROR)
         return error->code == TT_CLI_ERROR_USAGE ? TT_EXIT_USAGE : TT_EXIT_FAILED;
     if (domain == TT_PLOT_ERROR)

@@ -126,6 +126,9 @@ tt_options_free(TtOptions *options)
     g_free((char *)options->topo);
     g_strfreev((char **)options->settings);
     g_free((char *)options->profile);
+    g_free((char *)options->library);
+    g_free(options->library_warning);
+    g_strfreev((char **)options->env);
     g_free(options->ranks);
     g_free((char *)options->transport);
     g_free((char *)options->json_file);

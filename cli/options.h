@@ -21,7 +21,8 @@ enum {
     TT_OPTIONS_ROWS = 1 << 8,       /* --json --csv -J --quiet */
     TT_OPTIONS_TRACE = 1 << 9,      /* --trace --timeline */
     TT_OPTIONS_PLOT = 1 << 10,      /* --plot */
-    TT_N_OPTION_GROUPS = 11,
+    TT_OPTIONS_LIBRARY = 1 << 11,   /* --library --env */
+    TT_N_OPTION_GROUPS = 12,
     TT_OPTIONS_CALL = TT_OPTIONS_COLLECTIVE | TT_OPTIONS_ELEMENTS
 };
 
@@ -53,6 +54,11 @@ struct TtOptions {
     const char *const *settings;
     const char *profile; /* NULL: not given */
     TtLevel level;
+
+    const char *library;    /* as given; NULL: not given. "ideal" and "tutti" are profiles as well */
+    guint nccl_version;     /* 22707 for nccl-2.27.7; 0: the library is not NCCL */
+    char *library_warning;  /* a version that is not among those known; NULL: none */
+    const char *const *env; /* NAME=VALUE, each; NULL: none */
 
     guint *ranks; /* at least one entry if n_ranks > 0; ascending is not required */
     guint n_ranks;

@@ -1,4 +1,5 @@
 #include "algos/algo.h"
+#include "cli/library.h"
 #include "cli/options_raw.h"
 #include "cli/values.h"
 
@@ -142,6 +143,19 @@ all_algorithms(void)
     return (char **)g_ptr_array_free(names, FALSE);
 }
 
+/* NCCL's names, with a protocol behind a colon if one is meant. */
+static gboolean
+check_pairs(const TtOptions *options, GError **error)
+{
+    for (guint i = 0; options->algorithms[i]; i++) {
+        TtLibraryPair pair;
+
+        if (!tt_library_pair_parse(options->algorithms[i], &pair, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
 static gboolean
 check_algorithms(TtOptions *options, GError **error)
 {
@@ -156,6 +170,8 @@ check_algorithms(TtOptions *options, GError **error)
     options->algorithms = tt_split_list("--algo", text, error);
     if (!options->algorithms)
         return FALSE;
+    if (options->nccl_version)
+        return check_pairs(options, error);
     for (guint i = 0; options->algorithms[i]; i++) {
         g_autofree char *known = NULL;
 
@@ -189,6 +205,36 @@ check_topology(TtOptions *options, GError **error)
     for (guint i = 0; options->settings && options->settings[i]; i++)
         if (!strchr(options->settings[i], '='))
             return fail(error, "--set \"%s\" must be SECTION.KEY=VALUE", options->settings[i]);
+    return TRUE;
+}
+
+/* "ideal" and "tutti" are what --profile calls so; NCCL is another matter. */
+static gboolean
+check_library(TtOptions *options, GError **error)
+{
+    const char *library = options->library = g_steal_pointer(&tt_raw.library);
+    gboolean nccl = library && g_ascii_strncasecmp(library, "nccl", 4) == 0;
+
+    options->env = (const char *const *)g_steal_pointer(&tt_raw.env);
+    if (nccl) {
+        options->nccl_version =
+            tt_library_nccl_version(library, &options->library_warning, error);
+        return options->nccl_version != 0 && tt_library_check(options, error);
+    }
+    if (options->env)
+        return fail(error, "--env \"%s\" goes with --library nccl: nothing else reads it",
+                    options->env[0]);
+    if (!library)
+        return TRUE;
+    if (strcmp(library, "ideal") != 0 && strcmp(library, "tutti") != 0)
+        return fail(error,
+                    "--library \"%s\" must be ideal, tutti, nccl or nccl-VERSION (nccl-2.27)",
+                    library);
+    if (options->profile && strcmp(options->profile, library) != 0)
+        return fail(error, "--library %s is a profile, and --profile says %s", library,
+                    options->profile);
+    g_free((char *)options->profile);
+    options->profile = g_strdup(library);
     return TRUE;
 }
 
@@ -243,7 +289,7 @@ tt_options_check(TtOptions *options, GError **error)
     options->profile = g_steal_pointer(&tt_raw.profile);
     if (tt_raw.level && !tt_level_parse(tt_raw.level, &options->level, error))
         return FALSE;
-    return check_call(options, error) && check_sizes(options, error) &&
+    return check_library(options, error) && check_call(options, error) && check_sizes(options, error) &&
            check_plan(options, error) && check_topology(options, error) &&
            check_ranks(options, error) && check_measure(options, error) &&
            check_output(options, error);

@@ -87,6 +87,14 @@ static const GOptionEntry plot_entries[] = {
     { "plot", 0, 0, TEXT, &tt_raw.plot, "draw PREFIX.png and PREFIX.svg with gnuplot", "PREFIX" },
     { NULL },
 };
+static const GOptionEntry library_entries[] = {
+    { "library", 0, 0, TEXT, &tt_raw.library,
+      "whose behaviour: ideal (default), tutti, nccl or nccl-VERSION, as in nccl-2.27", "NAME" },
+    { "env", 0, 0, LIST, &tt_raw.env,
+      "an NCCL_* variable to honour; may be repeated (the process's own are not read)",
+      "NAME=VALUE" },
+    { NULL },
+};
 /* In the order of the bits. */
 const TtOptionGroup tt_option_groups[TT_N_OPTION_GROUPS] = {
     { "sizes", "Sizes", size_entries },
@@ -100,4 +108,5 @@ const TtOptionGroup tt_option_groups[TT_N_OPTION_GROUPS] = {
     { "rows", "Output", row_entries },
     { "trace", "Timelines", trace_entries },
     { "plot", "Plot", plot_entries },
+    { "library", "Library", library_entries },
 };

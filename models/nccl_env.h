@@ -1,4 +1,7 @@
-/* nccl_env.h - NCCL's environment variables, as far as they change what it decides. */
+/* nccl_env.h - NCCL's environment variables, as far as they change what it decides.
+ *
+ * Never read from the process: whoever wants a variable honoured sets it here.
+ */
 #pragma once
 #include "models/nccl.h"
 
@@ -24,3 +27,23 @@ void tt_nccl_env_init(TtNcclEnv *env); /* everything unset */
 void tt_nccl_env_clear(TtNcclEnv *env);
 gboolean tt_nccl_env_set(TtNcclEnv *env, const char *name, const char *value, gboolean *used,
                          GError **error);
+
+/* The names tt_nccl_env_set() knows, without NCCL_; NULL after the last. */
+const char *tt_nccl_env_name(guint i);
+
+/* Where a value must be one of a few, what it may be: "0 or 1"; for messages and completion. NULL for a
+ * name that is not known. */
+const char *tt_nccl_env_values(const char *name);
+
+/* NCCL_ALGO and NCCL_PROTO as @version reads them, for one collective. */
+typedef struct {
+    gboolean algo[TT_NCCL_N_ALGOS];   /* 0: filtered out */
+    gboolean proto[TT_NCCL_N_PROTOS]; /* likewise */
+    gboolean algo_given, proto_given;
+    gboolean ll128_forced; /* NCCL_PROTO leaves LL128 in: on whatever NCCL thinks of the hardware */
+} TtNcclFilter;
+
+/* @env may be NULL: everything passes. Fails with one line where @version refuses the text (2.24 and
+ * later do; before, unknown names count as absent). */
+gboolean tt_nccl_env_filter(const TtNcclEnv *env, guint version, TtNcclFunc func,
+                            TtNcclFilter *filter, GError **error);

@@ -1,5 +1,8 @@
 /* nccl_tuner.h - NCCL's tuning model: what it believes each algorithm and protocol costs, and what it
  * then chooses.
+ *
+ * Reproduces the figures NCCL prints with NCCL_DEBUG_SUBSYS=TUNING (tests/data/nccl-golden.tsv holds them
+ * for eleven releases). They are NCCL's beliefs; what an operation really takes is another matter.
  */
 #pragma once
 #include "models/nccl_env.h"
@@ -11,6 +14,7 @@ typedef struct {
     double bw_gbps; /* what bytes are divided by (algorithm bandwidth) */
 } TtNcclCell;
 
+/* A cell that is off keeps the figures it would have had, 0 where there are none. */
 typedef struct {
     TtNcclCell cell[TT_NCCL_N_ALGOS][TT_NCCL_N_PROTOS];
 } TtNcclTable;
@@ -37,14 +41,21 @@ typedef struct {
     guint n_threads;  /* per block */
     guint64
         chunk_bytes; /* data bytes per message of one channel (step x chunkSteps, by its rules) */
-    guint64 slice_bytes;   /* what receiver and NIC see at a time */
-    guint used_channels;   /* after the split of the data over channels */
-    guint64 channel_bytes; /* data of a full channel */
+    guint64 slice_bytes; /* what receiver and NIC see at a time */
+    guint used_channels; /* after the split of the data over channels */
+    guint64
+        channel_bytes; /* data of a full channel, of TtNcclOp's bytes (all parts of allgather) */
+    guint64 last_channel_bytes; /* the last one takes what is left */
+    guint n_loops; /* over a full channel's data, a chunk for each part (ranks of a ring, heads) a loop */
 } TtNcclChoice;
 
 /* What NCCL believes one pair costs for @op (corrections for the size included); INFINITY if not enabled. */
 double tt_nccl_time_us(const TtNcclComm *comm, const TtNcclTable *table, const TtNcclOp *op,
                        TtNcclAlgo algo, TtNcclProto proto);
+
+/* Why a pair is no candidate for @op: the table's reason, or the type's or reduction's. NULL if it is one. */
+const char *tt_nccl_why_not(const TtNcclComm *comm, const TtNcclTable *table, const TtNcclOp *op,
+                            TtNcclAlgo algo, TtNcclProto proto);
 
 /* Smallest time wins. Fails with one line where NCCL fails (2.24+: everything filtered out). */
 gboolean tt_nccl_choose(const TtNcclComm *comm, const TtNcclTable *table, const TtNcclEnv *env,
@@ -53,3 +64,7 @@ gboolean tt_nccl_choose(const TtNcclComm *comm, const TtNcclTable *table, const 
 /* Channels, threads, chunk and split for a given pair. */
 void tt_nccl_shape(const TtNcclComm *comm, const TtNcclTable *table, const TtNcclEnv *env,
                    const TtNcclOp *op, TtNcclAlgo algo, TtNcclProto proto, TtNcclChoice *choice);
+
+/* Most threads a block of this pair has, before an operation's size cuts them: NCCL's "Max NThreads". */
+guint tt_nccl_max_threads(const TtNcclComm *comm, const TtNcclEnv *env, TtNcclAlgo algo,
+                          TtNcclProto proto);

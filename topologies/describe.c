@@ -4,6 +4,26 @@
 
 #include <string.h>
 
+/* What a constant is and whence, indented. */
+static void
+append_constants(GString *text, const TtTopology *topo, const char *section)
+{
+    for (guint i = 0; i < tt_keys_n(topo->keys); i++) {
+        const TtKey *key = tt_keys_nth(topo->keys, i);
+        gboolean is_number = g_ascii_isdigit(key->value[0]) && strcmp(key->key, "pairs") != 0 &&
+                             strcmp(section, "node") != 0; /* counts need no source */
+
+        if (strcmp(key->section, section) != 0 || !(is_number || key->basis))
+            continue;
+        g_string_append_printf(text, "    %s = %s", key->key, key->value);
+        if (key->basis)
+            g_string_append_printf(text, "  (%s: %s)", key->basis, key->source);
+        else
+            g_string_append(text, "  (source not stated)");
+        g_string_append_c(text, '\n');
+    }
+}
+
 static void
 append_node(GString *text, const TtTopology *topo)
 {
@@ -17,25 +37,7 @@ append_node(GString *text, const TtTopology *topo)
     if (t->cores)
         g_string_append_printf(text, "; %u cores", t->cores);
     g_string_append_c(text, '\n');
-}
-
-/* What a constant is and whence, indented. */
-static void
-append_constants(GString *text, const TtTopology *topo, const char *section)
-{
-    for (guint i = 0; i < tt_keys_n(topo->keys); i++) {
-        const TtKey *key = tt_keys_nth(topo->keys, i);
-        gboolean is_number = g_ascii_isdigit(key->value[0]) && strcmp(key->key, "pairs") != 0;
-
-        if (strcmp(key->section, section) != 0 || !(is_number || key->basis))
-            continue;
-        g_string_append_printf(text, "    %s = %s", key->key, key->value);
-        if (key->basis)
-            g_string_append_printf(text, "  (%s: %s)", key->basis, key->source);
-        else
-            g_string_append(text, "  (source not stated)");
-        g_string_append_c(text, '\n');
-    }
+    append_constants(text, topo, "node");
 }
 
 static void

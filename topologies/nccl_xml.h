@@ -12,7 +12,7 @@
 #define TT_NO_INDEX G_MAXUINT
 
 typedef struct {
-    guint numa_id;
+    guint numa_id;     /* TT_NO_INDEX: -1, the machine does not say */
     char *affinity;    /* hex mask, NULL if absent */
     char *arch;        /* "x86_64", "arm64", "ppc64" */
     char *vendor;      /* "GenuineIntel", "AuthenticAMD", ...; NULL if absent */
@@ -69,10 +69,10 @@ typedef struct {
     char *target;
 } TtXmlPciLink;
 
-typedef struct TtNcclXml {
+struct TtNcclXml {
     char *origin; /* the path, or the topology it was made from; for messages */
     GArray *cpu, *pci, *gpu, *nvlink, *c2c, *net, *pci_link; /* of the structs above, owned */
-} TtNcclXml;
+};
 
 TtNcclXml *tt_nccl_xml_new(const char *origin);
 void tt_nccl_xml_free(TtNcclXml *xml);
@@ -83,10 +83,14 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(TtNcclXml, tt_nccl_xml_free)
 TtNcclXml *tt_nccl_xml_load(const char *path, GError **error);
 TtNcclXml *tt_nccl_xml_parse(const char *origin, const char *text, gsize length, GError **error);
 
-/* The file's text, as NCCL would read it. Caller frees. */
+/* The file's text, as NCCL would read it: reading it gives an equal TtNcclXml. Caller frees. */
 char *tt_nccl_xml_to_text(const TtNcclXml *xml);
 
-/* One node of @topo as NCCL would detect it; @n_nodes of them have a network, one alone keeps its NICs
- * all the same (whoever asks NCCL's search says how many nodes there are). Refuses topologies whose
- * nodes hold no GPUs. */
+/* One node of @topo as NCCL would detect it; a node alone keeps its NICs all the same (whoever asks
+ * NCCL's search says how many nodes there are). If @topo came from such a file, a copy of it. Refuses
+ * topologies whose nodes hold no GPUs, or whose GPUs are of no stated generation ([node] sm). */
 TtNcclXml *tt_nccl_xml_of_topology(const TtTopology *topo, GError **error);
+
+/* The file as an .ini text (docs/topology-format.md) for any number of nodes: what of it is stated,
+ * and NCCL's figures for what it leaves open. NULL if it holds no GPUs. Caller frees. */
+char *tt_nccl_xml_to_ini(const TtNcclXml *xml, GError **error);

@@ -42,6 +42,7 @@ static const struct {
     { "pci", "<cpu> or <pci>", E_PCI, 1u << E_CPU | 1u << E_PCI },
     { "gpu", "<pci>", E_GPU, 1u << E_PCI },
     { "nvlink", "<gpu>", E_NVLINK, 1u << E_GPU },
+    { "xgmi", "<gpu>", E_NVLINK, 1u << E_GPU }, /* RCCL */
     { "c2c", "<gpu>", E_C2C, 1u << E_GPU },
     { "nic", "<pci> or <cpu>", E_NIC, 1u << E_PCI | 1u << E_CPU },
     { "net", "<nic>", E_NET, 1u << E_NIC },
@@ -78,9 +79,9 @@ has_room(const TtXmlElement *e, const GArray *array, guint max, GError **error)
 static gboolean
 read_system(const TtXmlElement *e, GError **error)
 {
-    int version = 0;
+    int version = 0; /* RCCL writes 2 */
 
-    return tt_xml_int(e, "version", TRUE, 1, 1, &version, error);
+    return tt_xml_int(e, "version", TRUE, 1, 2, &version, error);
 }
 
 static gboolean

@@ -1,11 +1,12 @@
 /* open - what a user writes after --topo, turned into a topology. */
+#include "topologies/nccl_xml.h"
 #include "topologies/text_file.h"
 #include "topologies/topology_private.h"
 
 #include <string.h>
 
 #define MAX_NODES      (1u << 24)
-#define MAX_FILE_BYTES (1u << 20)
+#define MAX_FILE_BYTES (8u << 20)
 
 static const char *const topology_keys[] = { "name", "description", "nodes", NULL };
 
@@ -43,8 +44,8 @@ find_preset(const char *name, GError **error)
     g_autofree char *quoted = tt_quote(name);
 
     g_set_error(error, TT_TOPOLOGY_ERROR, TT_TOPOLOGY_ERROR_USAGE,
-                "--topo %s: no such preset (one of %sthis, or a path that ends in .ini)", quoted,
-                names->str);
+                "--topo %s: no such preset (one of %sthis, or a path that ends in .ini or .xml)",
+                quoted, names->str);
     return NULL;
 }
 
@@ -60,14 +61,32 @@ parse_preset(const char *name, GError **error)
     return tt_keys_parse(preset->text, strlen(preset->text), where, error);
 }
 
+/* An NCCL topology file in our words; what it says in its own goes to *xml. */
 static TtKeys *
-parse_file(const char *path, GError **error)
+parse_xml(const char *path, const char *text, gsize length, TtNcclXml **xml, GError **error)
+{
+    g_autoptr(TtNcclXml) read = tt_nccl_xml_parse(path, text, length, error);
+    g_autofree char *ini = read ? tt_nccl_xml_to_ini(read, error) : NULL;
+    g_autofree char *quoted = tt_quote(path), *where = g_strdup_printf("%s, as .ini", quoted);
+    TtKeys *keys = ini ? tt_keys_parse(ini, strlen(ini), where, error) : NULL;
+
+    if (keys)
+        *xml = g_steal_pointer(&read);
+    return keys;
+}
+
+static TtKeys *
+parse_file(const char *path, TtNcclXml **xml, GError **error)
 {
     gsize length = 0;
     g_autofree char *text = tt_text_file_read(path, MAX_FILE_BYTES, &length, error);
     g_autofree char *where = tt_quote(path);
 
-    return text ? tt_keys_parse(text, length, where, error) : NULL;
+    if (!text)
+        return NULL;
+    if (g_str_has_suffix(path, ".xml") || text[strspn(text, " \t\r\n")] == '<')
+        return parse_xml(path, text, length, xml, error);
+    return tt_keys_parse(text, length, where, error);
 }
 
 static TtKeys *
@@ -132,21 +151,42 @@ tt_topology_parse(const char *text, gsize length, const char *where, guint n_nod
     return keys ? build(keys, where, n_nodes, settings, error) : NULL;
 }
 
+/* Does no setting touch the node, so that a file about it still holds? */
+static gboolean
+leaves_node_alone(const char *const *settings)
+{
+    for (; settings && *settings; settings++)
+        if (!g_str_has_prefix(*settings, "fabric.") && !g_str_has_prefix(*settings, "topology."))
+            return FALSE;
+    return TRUE;
+}
+
+static gboolean
+is_path(const char *name)
+{
+    return strchr(name, '/') || g_str_has_suffix(name, ".ini") || g_str_has_suffix(name, ".xml");
+}
+
 TtTopology *
 tt_topology_open(const char *text, const char *const *settings, GError **error)
 {
     gboolean is_this = strcmp(text, "this") == 0 || g_str_has_prefix(text, "this:");
     g_autofree char *name = NULL;
+    g_autoptr(TtNcclXml) xml = NULL;
     guint count = 0;
     TtKeys *keys;
+    TtTopology *topo;
 
     if (!split_count(text, is_this ? TT_MAX_RANKS_PER_NODE : MAX_NODES, &name, &count, error))
         return NULL;
     if (is_this)
         keys = parse_this(count, error);
-    else if (strchr(name, '/') || g_str_has_suffix(name, ".ini"))
-        keys = parse_file(name, error);
+    else if (is_path(name))
+        keys = parse_file(name, &xml, error);
     else
         keys = parse_preset(name, error);
-    return keys ? build(keys, text, is_this ? 1 : count, settings, error) : NULL;
+    topo = keys ? build(keys, text, is_this ? 1 : count, settings, error) : NULL;
+    if (topo && leaves_node_alone(settings))
+        topo->nccl_xml = g_steal_pointer(&xml);
+    return topo;
 }

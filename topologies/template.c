@@ -15,7 +15,7 @@ static const struct {
     [TT_DEVICE_CPU] = { "cpu", "cpus", 64 },
     [TT_DEVICE_CACHE] = { "cache", "caches", 256 },
     [TT_DEVICE_MEMORY] = { "memory", "memories", 256 },
-    [TT_DEVICE_PCIE_SWITCH] = { "pcie-switch", "pcie-switches", 64 },
+    [TT_DEVICE_PCIE_SWITCH] = { "pcie-switch", "pcie-switches", 256 },
     [TT_DEVICE_NVSWITCH] = { "nvswitch", "nvswitches", 64 },
     [TT_DEVICE_NIC] = { "nic", "nics", TT_MAX_NICS_PER_NODE },
     [TT_DEVICE_NETWORK] = { "network", NULL, 1 },
@@ -23,14 +23,16 @@ static const struct {
 
 const char *const tt_node_keys[] = { "gpus",   "hosts",    "processes",     "cpus",
                                      "caches", "memories", "pcie-switches", "nvswitches",
-                                     "nics",   "cores",    "pxn",           NULL };
+                                     "nics",   "cores",    "pxn",           "sm",
+                                     "gdr",    "cpu",      "trays",         NULL };
 const char *const tt_link_keys[] = { "from", "to",        "pattern",    "pairs",   "width",
                                      "kind", "bandwidth", "efficiency", "latency", NULL };
-const char *const tt_nic_keys[] = { "kind", "bandwidth", "efficiency", "latency", NULL };
+const char *const tt_nic_keys[] = { "kind",    "bandwidth",        "efficiency",
+                                    "latency", "reported-latency", "sharp",
+                                    NULL };
 
-static const char *const link_kinds[] = {
-    "nvlink", "pcie", "cpu", "memory", "ib", "ethernet", NULL
-};
+static const char *const link_kinds[] = { "nvlink", "xgmi", "c2c",      "pcie", "cpu",
+                                          "memory", "ib",   "ethernet", NULL };
 
 const char *
 tt_device_kind_name(TtDeviceKind kind)
@@ -255,6 +257,7 @@ read_bundle(TtKeys *keys, const char *section, TtBundle *bundle, GError **error)
         return FALSE;
     }
     bundle->kind = g_strdup(kind);
+    bundle->bytes_per_s = bytes_per_s;
     bundle->capacity_bytes_per_s = bytes_per_s * efficiency;
     return TRUE;
 }
@@ -339,7 +342,7 @@ tt_template_new(TtKeys *keys, GError **error)
     t->wires = g_array_new(FALSE, FALSE, sizeof(TtWire));
     t->bundles = g_array_new(FALSE, FALSE, sizeof(TtBundle));
     g_array_set_clear_func(t->bundles, bundle_clear);
-    if (!read_devices(t, keys, error))
+    if (!read_devices(t, keys, error) || !tt_template_read_facts(t, keys, error))
         return NULL;
     for (guint i = 0; links[i]; i++)
         if (!read_link(t, keys, links[i], error))

@@ -24,8 +24,8 @@ typedef enum {
 } TtDeviceKind;
 
 #define TT_MAX_RANKS_PER_NODE 512u
-#define TT_MAX_NICS_PER_NODE  64u
-#define TT_MAX_WAY            7 /* wires of a way through a node, NIC cable included */
+#define TT_MAX_NICS_PER_NODE  128u
+#define TT_MAX_WAY            11 /* wires of a way through a node, NIC cable included */
 
 typedef struct {
     double capacity_bytes_per_s;
@@ -38,7 +38,8 @@ typedef struct {
 typedef struct {
     char *name;                  /* "nvlink" */
     char *kind;                  /* "nvlink", "pcie", "ib" ...: TtLinkInfo.kind */
-    double capacity_bytes_per_s; /* of one link, one direction: bandwidth * efficiency */
+    double bytes_per_s;          /* of one link, one direction, as the vendor counts it */
+    double capacity_bytes_per_s; /* the same * efficiency */
     TtTime latency_ps;
     TtDeviceKind from, to;
 } TtBundle;
@@ -55,6 +56,13 @@ typedef struct {
     TtDeviceKind rank_kind;
     guint n_ranks, n_nics, cores;
     gboolean pxn; /* a GPU may reach a NIC through the GPU next to it */
+
+    /* What only NCCL asks for (nccl_xml_of_topology.c). */
+    guint sm, trays;                   /* 90 for H100, 0: not said; machines of the node */
+    const char *cpu_arch, *cpu_vendor; /* NULL: not said */
+    int cpu_family, cpu_model;         /* -1: not said */
+    gboolean gdr, sharp;               /* NICs reach GPU memory; switches reduce */
+    double nic_reported_latency_s;     /* what the network plug-in says of itself */
 
     GArray *wires;   /* of TtWire; wires 2i and 2i + 1 are the two directions of one link */
     GArray *bundles; /* of TtBundle; the NICs' cables last if there are any */
@@ -76,6 +84,9 @@ char *tt_template_device_name(const TtTemplate *template, guint device); /* "gpu
 TtTemplate *tt_template_new(TtKeys *keys, GError **error);
 void tt_template_free(TtTemplate *template);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(TtTemplate, tt_template_free)
+
+/* The part of it that no wire tells: what only NCCL asks for. */
+gboolean tt_template_read_facts(TtTemplate *template, TtKeys *keys, GError **error);
 
 /* Computes the ways; an unreachable rank is an error. @networked: there are other nodes. */
 gboolean tt_template_find_ways(TtTemplate *template, gboolean networked, const TtKeys *keys,

@@ -1,3 +1,4 @@
+#include "topologies/nccl_xml.h"
 #include "topologies/topology_private.h"
 
 #include <math.h>
@@ -19,9 +20,16 @@ tt_topology_free(TtTopology *topo)
     tt_template_free(topo->node);
     tt_network_clear(&topo->network);
     g_strfreev(topo->warnings);
+    tt_nccl_xml_free(topo->nccl_xml);
     g_free(topo->rank_out_bytes_per_s);
     g_free(topo->rank_in_bytes_per_s);
     g_free(topo);
+}
+
+const TtNcclXml *
+tt_topology_nccl_xml(const TtTopology *topo)
+{
+    return topo->nccl_xml;
 }
 
 /* --- routes ------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ typedef enum {
 
 typedef guint32 TtLink;
 #define TT_NO_LINK   G_MAXUINT32
-#define TT_MAX_ROUTE 16 /* links a route may have */
+#define TT_MAX_ROUTE 24 /* links a route may have */
 
 typedef struct {
     double capacity_bytes_per_s; /* > 0, may be INFINITY */
@@ -31,8 +31,10 @@ typedef struct {
 } TtLinkInfo;
 
 typedef struct TtTopology TtTopology;
+typedef struct TtNcclXml TtNcclXml; /* topologies/nccl_xml.h */
 
-/* What a user writes after --topo: "dgx-h100:16", "mycluster.ini", "mycluster.ini:4", "this".
+/* What a user writes after --topo: "dgx-h100:16", "mycluster.ini", "mycluster.ini:4", "node.xml:4"
+ * (a node as NCCL dumped it), "this".
  * @settings: NULL-terminated "section.key=value" overrides (--set), or NULL. */
 TtTopology *tt_topology_open(const char *text, const char *const *settings, GError **error);
 void tt_topology_free(TtTopology *topo);
@@ -78,6 +80,10 @@ double tt_topology_pod_in_bytes_per_s(const TtTopology *topo, guint pod);
 char *tt_topology_describe(const TtTopology *topo);
 char *tt_topology_to_json(const TtTopology *topo);
 const char *const *tt_topology_warnings(const TtTopology *topo); /* NULL-terminated, maybe empty */
+
+/* The NCCL topology file it came from; NULL if it came from none, or a --set changed the node, so that
+ * the file no longer describes it (tt_nccl_xml_of_topology() always does). */
+const TtNcclXml *tt_topology_nccl_xml(const TtTopology *topo);
 
 /* The presets compiled in: name and one-line summary, sorted, name NULL at the end. */
 typedef struct {

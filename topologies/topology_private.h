@@ -11,6 +11,7 @@ struct TtTopology {
     guint n_nodes;
     guint32 links_per_node, n_links;
     char **warnings;
+    TtNcclXml *nccl_xml; /* the file the node came from, unchanged since; NULL: none */
 
     /* [ranks of a node] What the first (last) wires of its routes carry. */
     double *rank_out_bytes_per_s, *rank_in_bytes_per_s;

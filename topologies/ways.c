@@ -22,8 +22,9 @@ all_nvlink(const TtGraph *g, const TtWay *way)
 {
     for (guint i = 0; i < way->n; i++) {
         guint16 bundle = g->wire[way->wire[i]].bundle;
+        const char *kind = g_array_index(g->t->bundles, TtBundle, bundle).kind;
 
-        if (strcmp(g_array_index(g->t->bundles, TtBundle, bundle).kind, "nvlink") != 0)
+        if (strcmp(kind, "nvlink") != 0 && strcmp(kind, "xgmi") != 0)
             return FALSE;
     }
     return way->n > 0 && way->n != TT_NO_WAY;
@@ -135,64 +136,54 @@ ways_through_peers(TtGraph *g, TtTemplate *t)
     }
 }
 
-/* Bit n: NIC n is as close to @rank as any. */
-static guint64
-closest_nics(const TtGraph *g, const TtTemplate *t, guint rank)
+/* Numbers of the NICs as close to @rank as any, ascending; how many. */
+static guint
+closest_nics(const TtGraph *g, const TtTemplate *t, guint rank, guint8 *nics)
 {
     gint64 best_ps = TT_UNREACHABLE;
-    guint64 set = 0;
+    guint n = 0;
 
     for (guint nic = 0; nic < t->n_nics; nic++) {
         gint64 cost_ps = tt_graph_cost_ps(g, &t->out[rank * t->n_nics + nic]);
 
         if (cost_ps < best_ps) {
             best_ps = cost_ps;
-            set = 0;
+            n = 0;
         }
         if (cost_ps == best_ps && cost_ps != TT_UNREACHABLE)
-            set |= (guint64)1 << nic;
+            nics[n++] = nic;
     }
-    return set;
-}
-
-static guint
-count_bits(guint64 set)
-{
-    return __builtin_popcountll(set);
-}
-
-/* The @i-th NIC of a set. */
-static guint8
-nth_nic(guint64 set, guint i)
-{
-    while (i-- > 0)
-        set &= set - 1;
-    return __builtin_ctzll(set);
+    return n;
 }
 
 /* Ranks equally close to the same NICs divide them among themselves. */
 static void
 share_nics(const TtGraph *g, TtTemplate *t)
 {
-    g_autofree guint64 *closest = g_new(guint64, t->n_ranks);
+    guint N = t->n_nics;
+    g_autofree guint8 *closest = g_new0(guint8, t->n_ranks * N);
+    g_autofree guint *n_closest = g_new(guint, t->n_ranks);
     g_autofree guint *place = g_new0(guint, t->n_ranks), *sharers = g_new0(guint, t->n_ranks);
 
     for (guint r = 0; r < t->n_ranks; r++)
-        closest[r] = closest_nics(g, t, r);
-    t->n_own = t->n_nics;
+        n_closest[r] = closest_nics(g, t, r, closest + r * N);
+    t->n_own = N;
     for (guint r = 0; r < t->n_ranks; r++) {
         for (guint s = 0; s < t->n_ranks; s++) {
-            sharers[r] += closest[s] == closest[r];
-            place[r] += s < r && closest[s] == closest[r];
+            gboolean same = n_closest[s] == n_closest[r] &&
+                            memcmp(closest + s * N, closest + r * N, n_closest[r]) == 0;
+
+            sharers[r] += same;
+            place[r] += s < r && same;
         }
-        t->n_own = MIN(t->n_own, MAX(1, count_bits(closest[r]) / sharers[r]));
+        t->n_own = MIN(t->n_own, MAX(1, n_closest[r] / sharers[r]));
     }
     t->own = g_new0(guint8, t->n_ranks * t->n_own);
     for (guint r = 0; r < t->n_ranks; r++) {
-        guint n = count_bits(closest[r]), each = MAX(1, n / sharers[r]);
+        guint n = n_closest[r], each = MAX(1, n / sharers[r]);
 
         for (guint i = 0; n && i < t->n_own; i++)
-            t->own[r * t->n_own + i] = nth_nic(closest[r], (place[r] * each + i) % n);
+            t->own[r * t->n_own + i] = closest[r * N + (place[r] * each + i) % n];
     }
 }
 

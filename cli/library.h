@@ -1,0 +1,58 @@
+/* library.h - what a command knows of NCCL when --library asks for it: the communicator NCCL would build
+ * on the topology, its table of costs, and the times that are printed.
+ */
+#pragma once
+#include "cli/report.h"
+#include "models/nccl_search.h"
+#include "models/nccl_tuner.h"
+
+/* An entry of --algo: "ring" is Ring by the protocol NCCL prefers, "ring:ll" by LL. */
+typedef struct {
+    TtNcclAlgo algo;
+    int proto; /* TtNcclProto; -1: whichever is best */
+} TtLibraryPair;
+
+typedef struct {
+    guint version;
+    TtNcclEnv env;
+    TtNcclComm comm;
+    TtNcclGraph unmerged[TT_N_GRAPHS]; /* as one node found them */
+    TtNcclFunc func;
+    TtNcclTable table; /* of that collective */
+    char *topology;    /* for headings */
+} TtLibrary;
+
+/* The version --library names; 0 with an error. *warning as tt_nccl_version_parse() does. */
+guint tt_library_nccl_version(const char *library, char **warning, GError **error);
+
+/* What does not depend on the topology: --env, and options that say nothing to NCCL. */
+gboolean tt_library_check(const TtOptions *options, GError **error);
+
+gboolean tt_library_pair_parse(const char *text, TtLibraryPair *pair, GError **error);
+
+/* Names for --algo and rows: "nvls-tree", "ll128". */
+const char *tt_library_algo_word(guint algo);
+const char *tt_library_proto_word(guint proto);
+
+/* Opens --topo and searches it as NCCL would. Tells @report about it. NULL with an error. */
+TtLibrary *tt_library_open(const TtOptions *options, TtReport *report, GError **error);
+void tt_library_free(TtLibrary *library);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(TtLibrary, tt_library_free)
+
+/* What NCCL is asked for in @c. */
+TtNcclOp tt_library_op(const TtLibrary *library, const TtCase *c);
+
+/* NCCL's choice, among all pairs (@pair NULL) or for one entry of --algo. Fails where NCCL fails, and where
+ * the pair is off, with the reason. */
+gboolean tt_library_choose(const TtLibrary *library, const TtNcclOp *op, const TtLibraryPair *pair,
+                           TtNcclChoice *choice, GError **error);
+
+/* The time predicted for that choice, what is printed. The one place to change when a better model than
+ * NCCL's own table is at hand. */
+double tt_library_time_us(const TtLibrary *library, const TtNcclOp *op, const TtNcclChoice *choice);
+
+/* The same, in words, for headings. */
+const char *tt_library_time_source(void);
+
+/* A row that says what @choice does in @c; the time is set too. Borrows nothing. */
+TtRow tt_library_row(const TtLibrary *library, const TtCase *c, const TtNcclChoice *choice);
