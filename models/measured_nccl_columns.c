@@ -260,7 +260,8 @@ tt_nccl_line_continue(const TtNcclColumns *columns, const char *line, TtNcclLine
     Words words;
 
     split(&words, line);
-    if (words.n == 0 || words.n > columns->n - row->n || !read_values(columns, &words, 0, &longer))
+    if (words.n < 3 || words.n > columns->n - row->n || columns->kind[row->n] != TT_COLUMN_TIME ||
+        !read_values(columns, &words, 0, &longer))
         return FALSE;
     *row = longer;
     return TRUE;
