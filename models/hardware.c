@@ -323,9 +323,14 @@ tt_hardware_of(const TtMeasured *m, TtHardware *hardware, GError **error)
 char *
 tt_hardware_class(const TtHardware *h)
 {
-    return g_strdup_printf(
-        "%s %s%s%s", h->gpu->family, h->mnnvl ? "NVLink domain" : tt_intra_name(h->intra),
-        h->net == TT_NET_NONE ? "" : " + ", h->net == TT_NET_NONE ? "" : tt_net_class_name(h->net));
+    gboolean said = h->intra == TT_INTRA_PCIE && g_str_has_suffix(h->gpu->family, "PCIe");
+
+    return g_strdup_printf("%s%s%s%s%s", h->gpu->family, said ? "" : " ",
+                           said       ? ""
+                           : h->mnnvl ? "NVLink domain"
+                                      : tt_intra_name(h->intra),
+                           h->net == TT_NET_NONE ? "" : " + ",
+                           h->net == TT_NET_NONE ? "" : tt_net_class_name(h->net));
 }
 
 char *

@@ -165,6 +165,8 @@ tt_replay_new(const TtMeasured *m, const TtReplayOptions *options, GError **erro
                     m->origin, m->tool ? m->tool : "another library");
         return NULL;
     }
+    if (m->library == TT_LIBRARY_RCCL)
+        note(r, "measured with RCCL: its choices are taken to be NCCL's");
     if (!find_version(r, options, error) || !find_collective(r, options, error))
         return NULL;
     set_environment(r);
