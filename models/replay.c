@@ -66,7 +66,7 @@ find_version(TtReplay *r, const TtReplayOptions *options, GError **error)
 
 /* The file's variables; those NCCL would not take are told and left out. */
 static void
-set_environment(TtReplay *r)
+set_environment(TtReplay *r, const char *const *more)
 {
     const TtMeasured *m = r->measured;
 
@@ -83,6 +83,12 @@ set_environment(TtReplay *r)
         tt_nccl_env_set(&r->env, "NCCL_ALGO", m->algo, NULL, NULL);
     if (m->proto && !tt_measured_env(m, "NCCL_PROTO"))
         tt_nccl_env_set(&r->env, "NCCL_PROTO", m->proto, NULL, NULL);
+    for (; more && *more; more++) {
+        g_auto(GStrv) parts = g_strsplit(*more, "=", 2);
+
+        if (parts[0] && parts[1]) /* checked by whoever took them */
+            tt_nccl_env_set(&r->env, parts[0], parts[1], NULL, NULL);
+    }
 }
 
 static gboolean
@@ -169,7 +175,7 @@ tt_replay_new(const TtMeasured *m, const TtReplayOptions *options, GError **erro
         note(r, "measured with RCCL: its choices are taken to be NCCL's");
     if (!find_version(r, options, error) || !find_collective(r, options, error))
         return NULL;
-    set_environment(r);
+    set_environment(r, options->env);
     if (!search(r, options, error))
         return NULL;
     return g_steal_pointer(&r);
@@ -208,6 +214,18 @@ tt_replay_choose(const TtReplay *r, const TtMeasuredRow *row, TtNcclChoice *choi
     TtNcclOp op = tt_replay_op(r, row);
 
     return tt_nccl_choose(&r->comm, &r->table, &r->env, &op, choice, error);
+}
+
+double
+tt_replay_time_us(const TtReplay *replay, const TtMeasuredRow *row, const TtNcclChoice *choice)
+{
+    return tt_time_by_nccl(replay, row, choice, NULL);
+}
+
+const char *
+tt_replay_time_source(void)
+{
+    return "times are what NCCL's own table believes, made to choose by: first order only";
 }
 
 double

@@ -32,6 +32,7 @@ typedef struct {
     guint n_nodes;          /* of it */
     const char *topology;   /* its name, for messages */
     guint version;          /* 0: the file's */
+    const char *const *env; /* NAME=VALUE, after the file's own; NULL: none */
     const char *collective; /* where the file does not name one; NULL: that is an error */
 } TtReplayOptions;
 
@@ -50,6 +51,12 @@ gboolean tt_replay_choose(const TtReplay *replay, const TtMeasuredRow *row, TtNc
 /* Microseconds one operation takes; NAN if the model has nothing to say. */
 typedef double (*TtTimeModel)(const TtReplay *replay, const TtMeasuredRow *row,
                               const TtNcclChoice *choice, gpointer data);
+
+/* The time that is printed and scored: the one place to change when a better model than NCCL's own table is
+ * at hand. */
+double tt_replay_time_us(const TtReplay *replay, const TtMeasuredRow *row,
+                         const TtNcclChoice *choice);
+const char *tt_replay_time_source(void); /* the same, in words */
 
 /* What NCCL itself believes, made to choose by: choice->time_us. @data is not used. */
 double tt_time_by_nccl(const TtReplay *replay, const TtMeasuredRow *row, const TtNcclChoice *choice,
