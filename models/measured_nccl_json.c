@@ -91,8 +91,8 @@ read_devices(TtMeasured *m, JsonArray *devices, guint per_process)
             g_ptr_array_add(m->hosts, g_strdup(host));
     }
     if (per_process > 1 && g_hash_table_size(processes) == n && per_process <= 1024) {
-        n *= per_process;
-        m->gpus_per_node *= per_process;
+        n = (guint)MIN((guint64)n * per_process, TT_MEASURED_MOST_RANKS);
+        m->gpus_per_node = (guint)MIN((guint64)m->gpus_per_node * per_process, n);
     }
     m->ngpus = n;
     m->nnodes = g_hash_table_size(per_host);

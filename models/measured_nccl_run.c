@@ -336,7 +336,8 @@ count_ranks(TtNcclRun *run)
     TtMeasured *m = run->facts;
     guint n_hosts = g_hash_table_size(run->per_host), alike = largest(run->per_device);
 
-    m->ngpus = run->highest_group ? run->n_rank_lines : run->highest_rank + 1;
+    m->ngpus =
+        run->highest_group ? run->n_rank_lines : MIN(run->highest_rank + 1, TT_MEASURED_MOST_RANKS);
     if (m->ngpus > run->n_rank_lines)
         tt_measured_skip(m, "%u of %u rank lines are missing", m->ngpus - run->n_rank_lines,
                          m->ngpus);
@@ -357,7 +358,8 @@ void
 tt_nccl_run_finish(TtNcclRun *run, const TtNcclRun *previous)
 {
     TtMeasured *m = run->facts;
-    guint per_process = run->threads * run->gpus_per_thread;
+    guint per_process =
+        (guint)MIN((guint64)run->threads * run->gpus_per_thread, TT_MEASURED_MOST_RANKS);
 
     if (run->n_rank_lines)
         count_ranks(run);
