@@ -184,6 +184,12 @@ usual_nics(const TtHardware *h, guint *n, double *gbits)
         }
     if (!strcmp(h->gpu->name, "V100-SXM3"))
         *n = 8;
+    if (h->net == TT_NET_EFA) { /* AWS: p3dn, p4d, p5, p5en, p6 */
+        gboolean h100 = !strcmp(h->gpu->family, "H100"), h200 = !strcmp(h->gpu->family, "H200");
+
+        *n = h->gpu->sm < 80 ? 1 : h100 ? 32 : h200 ? 16 : h->gpu->sm < 90 ? 4 : 8;
+        *gbits = h200 ? 200 : h->gpu->sm >= 100 ? 400 : 100;
+    }
 }
 
 static void
@@ -192,12 +198,12 @@ fill_net(TtHardware *h, const TtMeasured *m)
     guint n;
     double gbits;
 
+    h->net = stated_net(m);
     usual_nics(h, &n, &gbits);
     h->nics_assumed = !m->nics_per_node || m->nic_gbits <= 0;
     h->nics_per_node = m->nics_per_node ? m->nics_per_node : n;
     h->nic_gbits = m->nic_gbits > 0 ? m->nic_gbits : gbits;
     h->nic_far = has(m->inter_name, "another socket");
-    h->net = stated_net(m);
     h->net_assumed = h->net == TT_NET_UNKNOWN || has(m->inter, " or ");
     if (h->n_nodes == h->domain_nodes)
         h->net = TT_NET_NONE;
@@ -317,9 +323,14 @@ tt_hardware_of(const TtMeasured *m, TtHardware *hardware, GError **error)
 char *
 tt_hardware_class(const TtHardware *h)
 {
-    return g_strdup_printf(
-        "%s %s%s%s", h->gpu->family, h->mnnvl ? "NVLink domain" : tt_intra_name(h->intra),
-        h->net == TT_NET_NONE ? "" : " + ", h->net == TT_NET_NONE ? "" : tt_net_class_name(h->net));
+    gboolean said = h->intra == TT_INTRA_PCIE && g_str_has_suffix(h->gpu->family, "PCIe");
+
+    return g_strdup_printf("%s%s%s%s%s", h->gpu->family, said ? "" : " ",
+                           said       ? ""
+                           : h->mnnvl ? "NVLink domain"
+                                      : tt_intra_name(h->intra),
+                           h->net == TT_NET_NONE ? "" : " + ",
+                           h->net == TT_NET_NONE ? "" : tt_net_class_name(h->net));
 }
 
 char *

@@ -61,7 +61,8 @@ const char *tt_net_class_name(TtNetClass net); /* "InfiniBand" */
 gboolean tt_hardware_of(const TtMeasured *m, TtHardware *hardware, GError **error);
 
 /* One node (with mnnvl: one NVLink domain) for NCCL's search; its GPUs are those that take part. @n_nodes
- * is how many of them there are. Fails for GPUs that NCCL does not run on. */
+ * is how many of them there are. xGMI links stand in it as RCCL's NVLinks. Fails for nodes that are larger
+ * than any known. */
 TtNcclXml *tt_hardware_xml(const TtHardware *hardware, guint *n_nodes, GError **error);
 
 /* "H100 NVSwitch, 1 node", "A100 NVLink mesh + Slingshot": one row of a scoreboard. Caller frees. */

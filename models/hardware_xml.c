@@ -63,7 +63,7 @@ layout_of(const TtHardware *h)
             (rows[i].intra < 0 || rows[i].intra == (int)h->intra) &&
             (!rows[i].board || rows[i].board == h->board_gpus))
             return rows[i].layout;
-    if (h->gpu->n_links && h->board_gpus == 8)
+    if (h->gpu->n_links && (h->board_gpus == 8 || !h->gpu->nvidia))
         return (Layout){ 2, 8 };   /* DGX H100 and its like: one GPU to a switch */
     if (h->intra == TT_INTRA_PCIE) /* peers need a common switch */
         return h->gpus_per_node <= 4 ? (Layout){ 1, 1 } : (Layout){ 2, 2 };
@@ -152,6 +152,20 @@ add_nvlink(Maker *k, guint from, const char *target, guint count, guint32 target
     g_array_append_val(k->xml->nvlink, link);
 }
 
+/* One link to each other GPU of the board; the two halves of an MI250X have four between them and reach two
+ * other modules; the partitions of an MI300X share its links. AMD's CDNA 2 and CDNA 3 white papers. */
+static guint
+links_of_xgmi(const TtHardware *h, guint a, guint b)
+{
+    guint apart = MAX(a, b) - MIN(a, b);
+
+    if (!strcmp(h->gpu->family, "MI250X"))
+        return a / 2 == b / 2 ? 4 : apart == 2 || apart == 6 ? 1 : 0;
+    if (h->board_gpus > 8)
+        return a / 8 == b / 8 ? h->gpu->n_links : 1;
+    return 1;
+}
+
 /* Links between two GPUs of a board without a switch. */
 static guint
 links_between(const TtHardware *h, guint a, guint b)
@@ -165,6 +179,8 @@ links_between(const TtHardware *h, guint a, guint b)
 
     if (h->intra == TT_INTRA_NVLINK_PAIRS)
         return a / 2 == b / 2 ? h->gpu->n_links : 0;
+    if (h->intra == TT_INTRA_XGMI)
+        return links_of_xgmi(h, a, b);
     if (h->board_gpus ==
         6) /* Summit: two groups of three, two links to each other GPU and to the CPU */
         return a / 3 == b / 3 ? h->gpu->n_links / 3 : 0;
@@ -182,7 +198,8 @@ add_nvlinks(Maker *k)
     for (guint a = 0; a < n; a++) {
         if (h->intra == TT_INTRA_NVSWITCH)
             add_nvlink(k, a, NVSWITCH_BUS, h->gpu->n_links, NVSWITCH_CLASS);
-        if (h->intra != TT_INTRA_NVLINK_MESH && h->intra != TT_INTRA_NVLINK_PAIRS)
+        if (h->intra != TT_INTRA_NVLINK_MESH && h->intra != TT_INTRA_NVLINK_PAIRS &&
+            h->intra != TT_INTRA_XGMI)
             continue;
         for (guint b = 0; b < n; b++)
             if (a != b && links_between(h, a, b))
@@ -236,6 +253,7 @@ add_nic(Maker *k, guint slot, guint dev, guint n_together)
                       .latency_us = stated_latency_us(k->h),
                       .guid = g_strdup_printf("0x%x", 0x1000 + dev),
                       .max_conn = 131072,
+                      .keep = TRUE,
                       .gdr = k->h->gdr };
     g_array_append_val(k->xml->net, net);
 }
@@ -289,14 +307,11 @@ check(const TtHardware *h, GError **error)
 {
     guint n = h->mnnvl ? h->gpus_per_node * h->domain_nodes : h->gpus_per_node;
 
-    if (!h->gpu->nvidia) {
+    guint most = h->mnnvl ? TT_NCCL_MAX_GPUS : h->gpu->nvidia ? 16 : 64; /* 64: CPX partitions */
+
+    if (n > most) {
         g_set_error(error, TT_HARDWARE_ERROR, TT_HARDWARE_ERROR_USAGE,
-                    "NCCL does not run on %s: its choices are not known here", h->gpu->name);
-        return FALSE;
-    }
-    if (h->gpus_per_node > 16 || n > TT_NCCL_MAX_GPUS) {
-        g_set_error(error, TT_HARDWARE_ERROR, TT_HARDWARE_ERROR_USAGE,
-                    "%u GPUs in one node: at most %u", n, h->mnnvl ? TT_NCCL_MAX_GPUS : 16);
+                    "%u GPUs in one node: at most %u", n, most);
         return FALSE;
     }
     return TRUE;

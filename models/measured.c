@@ -212,15 +212,6 @@ tt_measured_set_code(TtMeasured *m, guint code)
         tt_measured_set_version(m, text);
 }
 
-void
-tt_measured_add_host(TtMeasured *m, const char *host)
-{
-    for (guint i = 0; i < m->hosts->len; i++)
-        if (!strcmp(g_ptr_array_index(m->hosts, i), host))
-            return;
-    g_ptr_array_add(m->hosts, g_strdup(host));
-}
-
 const char *
 tt_measured_collective_name(const char *text)
 {

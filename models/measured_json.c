@@ -209,7 +209,7 @@ read_library(TtMeasured *m, JsonObject *root)
 
     m->tool = g_strdup(tt_json_text(root, "tool"));
     m->library = library_of(m->tool, version);
-    if (version)
+    if (version && !strstr(version, "ROCm")) /* RCCL's own number is not known then */
         tt_measured_set_version(m, version);
     m->net_plugin = g_strdup(tt_json_text(root, "net_plugin"));
     m->algo = g_strdup(tt_json_text(root, "algo"));

@@ -64,9 +64,10 @@ read_env(TtMeasured *m, JsonObject *root)
             tt_measured_set_env(m, l->data, tt_json_text(object, l->data));
 }
 
-/* One entry a rank. A process with several of them drives several GPUs. */
+/* One entry a rank; from processes that drive several GPUs only the first of each (nccl-tests 2.17 and on
+ * scans one line of each process's report). */
 static void
-read_devices(TtMeasured *m, JsonArray *devices)
+read_devices(TtMeasured *m, JsonArray *devices, guint per_process)
 {
     g_autoptr(GHashTable) per_host = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     g_autoptr(GHashTable) processes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -88,6 +89,10 @@ read_devices(TtMeasured *m, JsonArray *devices)
         m->gpus_per_node = MAX(m->gpus_per_node, here);
         if (here == 1 && m->hosts->len < 65536)
             g_ptr_array_add(m->hosts, g_strdup(host));
+    }
+    if (per_process > 1 && g_hash_table_size(processes) == n && per_process <= 1024) {
+        n = (guint)MIN((guint64)n * per_process, TT_MEASURED_MOST_RANKS);
+        m->gpus_per_node = (guint)MIN((guint64)m->gpus_per_node * per_process, n);
     }
     m->ngpus = n;
     m->nnodes = g_hash_table_size(per_host);
@@ -191,7 +196,9 @@ read_head(TtMeasured *head, JsonObject *root)
     read_arguments(head, root);
     read_env(head, root);
     if (devices)
-        read_devices(head, devices);
+        read_devices(head, devices,
+                     (guint)tt_json_count(config, "nthreads", 1024) *
+                         (guint)tt_json_count(config, "ngpus", 1024));
     if (tt_json_text(root, "nccl_version"))
         tt_measured_set_version(head, tt_json_text(root, "nccl_version"));
     else

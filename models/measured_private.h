@@ -18,7 +18,6 @@ void tt_measured_set_type(TtMeasured *m, const char *name); /* "float" becomes "
 void tt_measured_set_version(TtMeasured *m,
                              const char *text);       /* "2.18.5+cuda12.2", "RCCL 2.22.3" */
 void tt_measured_set_code(TtMeasured *m, guint code); /* 21805, 2804: as NCCL counts */
-void tt_measured_add_host(TtMeasured *m, const char *host);
 
 /* Fills what follows from the rest: times from bandwidths, order statistics, machine, launch facts.
  * FALSE if there is nothing in it. */
