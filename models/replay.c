@@ -152,8 +152,12 @@ search(TtReplay *r, const TtReplayOptions *options, GError **error)
             return FALSE;
         node = found;
     }
-    return tt_nccl_comm_init(&r->comm, node, n_nodes, r->version, &r->env, NULL, error) &&
-           tt_nccl_table(&r->comm, r->func, &r->env, &r->table, error);
+    if (!tt_nccl_comm_init(&r->comm, node, n_nodes, r->version, &r->env, NULL, error) ||
+        !tt_nccl_table(&r->comm, r->func, &r->env, &r->table, error))
+        return FALSE;
+    tt_nccl_machine_of_node(&r->machine, node, &r->comm);
+    tt_nccl_machine_refine(&r->machine, &r->hardware, r->measured);
+    return TRUE;
 }
 
 TtReplay *

@@ -5,6 +5,7 @@
  */
 #pragma once
 #include "models/hardware.h"
+#include "models/nccl_machine.h"
 #include "models/nccl_search.h"
 #include "models/nccl_tuner.h"
 
@@ -20,6 +21,7 @@ typedef struct {
     gboolean version_assumed; /* not in the file */
     TtNcclEnv env;
     TtNcclComm comm;
+    TtNcclMachine machine; /* what time depends on */
     TtNcclFunc func;
     TtNcclTable table;
     guint type_bytes;
