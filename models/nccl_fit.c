@@ -55,7 +55,31 @@ objective(const Fit *f, const double *x, const double *residual)
     return sum;
 }
 
-/* Costs touch any row, effects those of their site. */
+/* Whether a row can depend on a cost at all: factors belong to a generation, a network, a protocol. */
+static gboolean
+touches(guint cost, const TtFitRow *row)
+{
+    guint proto = row->choice.proto;
+
+    if (cost < TT_COSTS_PROTO)
+        return TRUE;
+    if (cost < TT_COSTS_GEN)
+        return (cost - TT_COSTS_PROTO) % TT_NCCL_N_PROTOS == proto &&
+               (cost < TT_COSTS_GEN_PROTO ||
+                (cost - TT_COSTS_GEN_PROTO) / (TT_N_GEN_PROTO_COSTS * TT_NCCL_N_PROTOS) ==
+                    row->machine->gen);
+    if (cost < TT_COSTS_NIC_PROTO)
+        return (cost - TT_COSTS_GEN) / TT_N_GEN_COSTS == row->machine->gen;
+    if (row->machine->n_nodes < 2)
+        return FALSE;
+    if (cost < TT_COSTS_NIC_SHARE)
+        return (cost - TT_COSTS_NIC_PROTO) % TT_NCCL_N_PROTOS == proto &&
+               (cost - TT_COSTS_NIC_PROTO) / (TT_N_NIC_PROTO_COSTS * TT_NCCL_N_PROTOS) ==
+                   row->machine->nic;
+    return cost - TT_COSTS_NIC_SHARE == row->machine->nic;
+}
+
+/* Costs touch the rows they may, effects those of their site. */
 static void
 differentiate(const Fit *f)
 {
@@ -69,7 +93,11 @@ differentiate(const Fit *f)
         f->value[j] = was * exp(STEP);
         for (guint k = from; k < to; k++) {
             guint i = j < TT_N_COSTS ? k : f->row[k];
-            double moved = log(predict(f->value, &f->rows[i]) / f->rows[i].measured_us);
+            double moved;
+
+            if (j < TT_N_COSTS && !touches(j, &f->rows[i]))
+                continue;
+            moved = log(predict(f->value, &f->rows[i]) / f->rows[i].measured_us);
 
             f->jacobian[(gsize)i * f->n + j] = (moved - f->residual[i]) / STEP;
         }

@@ -7,20 +7,23 @@ const TtMachineEffects tt_no_effects = { 1, 1, 1, 1 };
 /* Bytes on the wire per byte of data: LL sends a flag with every 4 bytes, LL128 one with every 120. */
 static const double wire_factor[TT_NCCL_N_PROTOS] = { 2, 16.0 / 15, 1 };
 
-/* The larger of two, rounded at the corner: near equality both are felt. */
+/* The larger of two, rounded at the corner (the sixth norm): near equality both are felt. */
 static double
 soft_max(double a, double b)
 {
-    double top = MAX(a, b);
+    double top = MAX(a, b), ratio = top > 0 ? MIN(a, b) / top : 0;
+    double cube = ratio * ratio * ratio;
 
-    return top > 0 ? top * pow(pow(a / top, 6) + pow(b / top, 6), 1.0 / 6) : 0;
+    return top * cbrt(sqrt(1 + cube * cube));
 }
 
-/* The smallest of rates in series, rounded likewise. */
+/* The smallest of rates in series, rounded likewise (the fourth norm). */
 static double
 narrowest(double a, double b, double c)
 {
-    return pow(pow(a, -4) + pow(b, -4) + pow(c, -4), -0.25);
+    double x = 1 / (a * a), y = 1 / (b * b), z = 1 / (c * c);
+
+    return 1 / sqrt(sqrt(x * x + y * y + z * z));
 }
 
 static guint
