@@ -1,0 +1,39 @@
+/* accuracy_model.h - what can be put to the test by bench/accuracy.
+ */
+#pragma once
+#include "models/nccl_train.h"
+
+typedef struct {
+    const char *name, *summary;
+
+    /* Fits constants on @training (const TtReplay *, their rows within); NULL: nothing is fitted. What it
+     * returns goes to time_us as data, then to release (may be NULL). */
+    gpointer (*fit)(const GPtrArray *training);
+    TtTimeModel time_us;
+    void (*release)(gpointer constants);
+} TtAccuracyModel;
+
+static gpointer
+tt_fit_costs(const GPtrArray *training)
+{
+    TtNcclCosts *costs = tt_nccl_costs_new();
+    g_autoptr(GError) error = NULL;
+
+    if (!tt_nccl_train(costs, training, &error))
+        g_printerr("bench_accuracy: %s\n", error->message);
+    return costs;
+}
+
+static void
+tt_free_costs(gpointer costs)
+{
+    tt_nccl_costs_free(costs);
+}
+
+/* The first is the default; ends with name NULL. A new model is a new row. */
+static const TtAccuracyModel tt_accuracy_models[] = {
+    { "tutti", "this project's model, fitted anew for each machine without its files", tt_fit_costs,
+      tt_time_by_costs, tt_free_costs },
+    { "nccl", "what NCCL's own table believes, made to choose by", NULL, tt_time_by_nccl, NULL },
+    { NULL },
+};

@@ -1,0 +1,244 @@
+#include "models/nccl_time.h"
+
+#include <math.h>
+
+const TtMachineEffects tt_no_effects = { 1, 1, 1, 1 };
+
+/* Bytes on the wire per byte of data: LL sends a flag with every 4 bytes, LL128 one with every 120. */
+static const double wire_factor[TT_NCCL_N_PROTOS] = { 2, 16.0 / 15, 1 };
+
+/* The larger of two, rounded at the corner (the sixth norm): near equality both are felt. */
+static double
+soft_max(double a, double b)
+{
+    double top = MAX(a, b), ratio = top > 0 ? MIN(a, b) / top : 0;
+    double cube = ratio * ratio * ratio;
+
+    return top * cbrt(sqrt(1 + cube * cube));
+}
+
+/* The smallest of rates in series, rounded likewise (the fourth norm). */
+static double
+narrowest(double a, double b, double c)
+{
+    double x = 1 / (a * a), y = 1 / (b * b), z = 1 / (c * c);
+
+    return 1 / sqrt(sqrt(x * x + y * y + z * z));
+}
+
+static guint
+floor_log2(guint n)
+{
+    return n > 1 ? g_bit_storage(n) - 1 : 0;
+}
+
+double
+tt_nccl_join_us(double call_us, double gpu_us)
+{
+    return soft_max(call_us, gpu_us);
+}
+
+double
+tt_nccl_start_us(const double *v, const TtNcclMachine *m)
+{
+    return v[TT_COST_START] * v[tt_cost_gen(m->gen, TT_GEN_START)];
+}
+
+double
+tt_nccl_call_us(const double *v, const TtMachineEffects *e, const TtNcclMachine *m)
+{
+    switch (m->launch) {
+    case TT_LAUNCH_ONE_PROCESS:
+        return v[TT_COST_CALL_EACH] * m->ranks_per_node * e->call;
+    case TT_LAUNCH_GRAPH:
+        return v[TT_COST_CALL] / 2 * e->call; /* nccl-tests -G saves about half */
+    default:
+        return v[TT_COST_CALL] * e->call;
+    }
+}
+
+/* GB/s of data a GPU sends to its peers in the node. */
+static double
+intra_gbps(const double *v, const TtMachineEffects *e, const TtNcclMachine *m, guint proto)
+{
+    switch (m->way) {
+    case TT_WAY_NVLINK:
+        return m->nvlink_gbps * v[tt_cost_proto(TT_COST_SHARE, proto)] *
+               v[tt_cost_gen_proto(m->gen, TT_GEN_SHARE, proto)] / wire_factor[proto];
+    case TT_WAY_PCIE:
+        return m->pcie_gbps * v[TT_COST_PCIE_SHARE] / wire_factor[proto];
+    default:
+        return v[TT_COST_HOST_RATE] * e->host / wire_factor[proto];
+    }
+}
+
+static double
+nics_gbps(const double *v, const TtMachineEffects *e, const TtNcclMachine *m, guint algo,
+          guint proto)
+{
+    double all = m->nics_gbps * v[tt_cost_nic_share(m->nic)] * e->nics;
+
+    if (m->n_nodes < 2)
+        return INFINITY;
+    if (m->nic_far[algo == TT_NCCL_TREE])
+        all *= v[TT_COST_FAR_SHARE];
+    if (m->ranks_per_node == 1)
+        all = MIN(all, m->pcie_gbps);
+    return all / wire_factor[proto];
+}
+
+TtNcclStepCost
+tt_nccl_step_cost(const double *v, const TtMachineEffects *e, const TtNcclMachine *m,
+                  const TtNcclChoice *choice, double bytes)
+{
+    guint p = choice->proto, algo = choice->algo;
+    double growth = v[tt_cost_proto(TT_COST_HOP_GROWTH, p)] *
+                    v[tt_cost_gen_proto(m->gen, TT_GEN_GROWTH, p)] * log2(1 + bytes / 64);
+    TtNcclStepCost c = {
+        .hop_us = v[tt_cost_proto(TT_COST_HOP_NVLINK + m->way, p)] *
+                      v[tt_cost_gen_proto(m->gen, TT_GEN_HOP, p)] +
+                  growth,
+        .channel_gbps =
+            v[tt_cost_proto(TT_COST_CHANNEL, p)] * v[tt_cost_gen_proto(m->gen, TT_GEN_CHANNEL, p)],
+        .nvlink_gbps = intra_gbps(v, e, m, p),
+        .nics_gbps = nics_gbps(v, e, m, algo, p),
+        .forward_gbps = INFINITY,
+    };
+
+    if (m->n_nodes > 1) {
+        c.hop_net_us = v[tt_cost_proto(TT_COST_HOP_NET, p)] *
+                       v[tt_cost_nic_proto(m->nic, TT_NIC_HOP, p)] * e->hop_net;
+        if (m->nic == TT_NIC_EFA)
+            c.hop_net_us *= pow(v[TT_COST_EFA_GEN], (double)m->efa_generation - 2);
+        if (p == TT_NCCL_LL)
+            c.forward_gbps = v[tt_cost_proto(TT_COST_FORWARD, p)] *
+                             v[tt_cost_nic_proto(m->nic, TT_NIC_FORWARD, p)];
+    }
+    return c;
+}
+
+/* GB/s to bytes per microsecond. */
+static double
+move_us(double bytes, double gbps)
+{
+    return bytes / (gbps * 1e3);
+}
+
+/* Steps each rank takes around the ring for one loop, and how many of them cross nodes. */
+static void
+count_hops(const TtNcclMachine *m, TtNcclFunc func, double *inner, double *outer)
+{
+    double times = func == TT_NCCL_ALLREDUCE ? 2 : 1;
+
+    *outer = m->n_nodes > 1 ? times * (m->n_nodes - 1) : 0;
+    *inner = times * (m->n_ranks - 1) - *outer;
+    if (m->ranks_per_node == 1)
+        *inner = 0;
+}
+
+static double
+ring_us(const double *v, const TtMachineEffects *e, const TtNcclMachine *m, const TtNcclOp *op,
+        const TtNcclChoice *c)
+{
+    gboolean chain = op->func == TT_NCCL_BROADCAST || op->func == TT_NCCL_REDUCE;
+    double data = MAX(8.0, MIN((double)c->channel_bytes, (double)op->bytes));
+    double shares = chain ? 1 : m->n_ranks, n = MAX(1, c->used_channels);
+    double loops = MAX(1, ceil(data / (shares * (double)c->chunk_bytes) - 1e-9));
+    double chunk = MAX(8, data / (shares * loops)), rate, hops, inner, outer;
+    TtNcclStepCost s = tt_nccl_step_cost(v, e, m, c, chunk);
+
+    rate = narrowest(s.channel_gbps, m->ranks_per_node > 1 ? s.nvlink_gbps / n : INFINITY,
+                     s.nics_gbps / n);
+    count_hops(m, op->func, &inner, &outer);
+    hops = inner * s.hop_us + outer * (s.hop_net_us + move_us(chunk, s.forward_gbps));
+    if (c->proto == TT_NCCL_SIMPLE) /* the second slice moves while the first is worked on */
+        hops /= 1 + v[tt_cost_proto(TT_COST_HIDDEN, c->proto)] * chunk / 1e5;
+    if (chain) /* a pipeline: through all hops once, then a chunk at a time */
+        return hops + (inner + outer + loops - 1) * move_us(chunk, rate);
+    return loops * (hops + (inner + outer) * move_us(chunk, rate));
+}
+
+static double
+tree_us(const double *v, const TtMachineEffects *e, const TtNcclMachine *m, const TtNcclOp *op,
+        const TtNcclChoice *c)
+{
+    double data = MAX(8.0, MIN((double)c->channel_bytes, (double)op->bytes));
+    double chunk = MAX(8, MIN((double)c->chunk_bytes, data)), chunks = MAX(1, data / chunk);
+    double n = MAX(1, c->used_channels), inner = 2 * (m->ranks_per_node - 1.0);
+    double outer = 2.0 * floor_log2(m->n_nodes), us;
+    TtNcclStepCost s = tt_nccl_step_cost(v, e, m, c, chunk);
+    /* Up and down over the same links: a chain's links carry both, a node's NICs 2 (M - 1) / M. */
+    double chain = m->ranks_per_node > 1
+                       ? s.nvlink_gbps / n * m->ranks_per_node / (2 * (m->ranks_per_node - 1.0))
+                       : INFINITY;
+    double nics =
+        m->n_nodes > 1 ? s.nics_gbps / n * m->n_nodes / (2 * (m->n_nodes - 1.0)) : INFINITY;
+    double rate =
+        narrowest(s.channel_gbps * v[tt_cost_proto(TT_COST_TREE, c->proto)], chain, nics);
+
+    us = inner * (s.hop_us + move_us(chunk, s.channel_gbps));
+    if (m->n_nodes > 1)
+        us += outer * (s.hop_net_us + (c->proto == TT_NCCL_LL
+                                           ? move_us(chunk, s.forward_gbps)
+                                           : move_us(chunk, s.channel_gbps) +
+                                                 move_us(chunk, s.nics_gbps)));
+    return us + (chunks - 1) * move_us(chunk, rate);
+}
+
+/* In-switch reduction: rounds of one chunk per head and channel, at the rate of a GPU's NVLink, of which
+ * a head uses 2 parts in G + 1 (nccl.md 2.4). */
+static double
+nvls_us(const double *v, const TtMachineEffects *e, const TtNcclMachine *m, const TtNcclOp *op,
+        const TtNcclChoice *c)
+{
+    double heads = MAX(1, m->heads), bytes = (double)op->bytes;
+    double per_round = (double)m->nvls_channels * heads * (double)c->chunk_bytes;
+    double rounds = MAX(1, bytes / MAX(per_round, 1));
+    double start = v[TT_COST_NVLS_START] * v[tt_cost_gen(m->gen, TT_GEN_NVLS_START)];
+    double link = m->nvlink_gbps * v[TT_COST_NVLS_SHARE] *
+                  v[tt_cost_gen(m->gen, TT_GEN_NVLS_SHARE)] *
+                  (op->func == TT_NCCL_ALLREDUCE ? heads / (heads + 1) : 1);
+    double hop, nics;
+
+    if (c->algo == TT_NCCL_NVLS && m->n_nodes < 2)
+        return start +
+               rounds * v[TT_COST_NVLS_ROUND] * v[tt_cost_gen(m->gen, TT_GEN_NVLS_ROUND)] +
+               move_us(bytes, link);
+    hop = tt_nccl_step_cost(v, e, m, c, 1).hop_net_us * v[TT_COST_NVLSTREE_HOP];
+    nics = nics_gbps(v, e, m, c->algo, c->proto) * m->n_nodes / (2 * (m->n_nodes - 1.0));
+    return start + 2 * log2(m->n_nodes) * hop + rounds * v[TT_COST_NVLSTREE_ROUND] +
+           move_us(bytes, narrowest(link, nics, INFINITY));
+}
+
+static double
+pat_us(const double *v, const TtMachineEffects *e, const TtNcclMachine *m, const TtNcclOp *op,
+       const TtNcclChoice *c)
+{
+    double n = MAX(1, c->used_channels), phases = ceil(log2(m->n_ranks));
+    TtNcclStepCost s = tt_nccl_step_cost(v, e, m, c, (double)c->chunk_bytes);
+    double rate = narrowest(n * s.channel_gbps, s.nics_gbps, INFINITY);
+
+    return phases * (m->n_nodes > 1 ? s.hop_net_us : s.hop_us) +
+           move_us((double)op->bytes * (m->n_ranks - 1.0) / m->n_ranks, rate);
+}
+
+double
+tt_nccl_model_us(const double *v, const TtMachineEffects *e, const TtNcclMachine *m,
+                 const TtNcclOp *op, const TtNcclChoice *c)
+{
+    double us;
+
+    if (m->n_ranks < 2)
+        us = 0;
+    else if (c->algo == TT_NCCL_RING)
+        us = ring_us(v, e, m, op, c);
+    else if (c->algo == TT_NCCL_TREE)
+        us = tree_us(v, e, m, op, c);
+    else if (c->algo == TT_NCCL_NVLS || c->algo == TT_NCCL_NVLS_TREE)
+        us = nvls_us(v, e, m, op, c);
+    else if (c->algo == TT_NCCL_PAT)
+        us = pat_us(v, e, m, op, c);
+    else
+        return NAN;
+    return soft_max(tt_nccl_call_us(v, e, m), tt_nccl_start_us(v, m) + us);
+}

@@ -1,0 +1,61 @@
+/* nccl_time.h - how long NCCL takes for what it chose: the closed form of the schedules it runs.
+ *
+ * An operation takes as long as the slower of the host, which launches kernels at a certain pace, and the
+ * GPUs: a start, then the steps of the algorithm, each a fixed cost and its bytes at the rate of whatever
+ * is narrowest for it (a block, an NVLink shared by the channels, the node's NICs). docs/nccl.md derives
+ * the formulas. The same constants drive the simulator (sim/), which also knows of links shared with
+ * others.
+ */
+#pragma once
+#include "models/nccl_costs.h"
+#include "models/nccl_tuner.h"
+
+typedef enum {
+    TT_LAUNCH_PROCESS_PER_GPU,
+    TT_LAUNCH_ONE_PROCESS, /* one process drives all GPUs of the node: launches queue up */
+    TT_LAUNCH_GRAPH,       /* CUDA graphs: the host hardly matters */
+    TT_N_LAUNCHES
+} TtLaunch;
+
+/* What time depends on of a machine, beside NCCL's choice. */
+typedef struct {
+    guint n_ranks, n_nodes, ranks_per_node;
+    TtGpuGen gen;
+    TtNcclWay way;
+    double nvlink_gbps;   /* of one GPU and direction, as sold */
+    double pcie_gbps;     /* of one GPU and direction, after encoding and headers */
+    TtNicKind nic;
+    guint efa_generation;
+    double nics_gbps;     /* all NICs of a node that take part, one direction, as sold */
+    gboolean nic_far[2];  /* reached through a CPU: of the ring's graph, of the tree's */
+    guint heads, nvls_channels;
+    TtLaunch launch;
+} TtNcclMachine;
+
+/* What sets one machine apart from others of its kind: factors, 1 for a machine nobody has seen. */
+typedef struct {
+    double call, hop_net, nics, host;
+} TtMachineEffects;
+extern const TtMachineEffects tt_no_effects;
+
+/* Microseconds. @value: TT_N_COSTS figures. NAN for what there is no form for (CollNet). */
+double tt_nccl_model_us(const double *value, const TtMachineEffects *effects,
+                        const TtNcclMachine *machine, const TtNcclOp *op,
+                        const TtNcclChoice *choice);
+
+/* Parts of it that the simulator takes over, for one step of @bytes data in a ring or tree. */
+typedef struct {
+    double hop_us, hop_net_us;   /* from a step's start to the next one's, beside its bytes */
+    double channel_gbps;         /* what one block moves at most */
+    double nvlink_gbps, nics_gbps; /* data a GPU's links, a node's NICs carry at most */
+    double forward_gbps;         /* a message over the network is first stored at; INFINITY: it is not */
+} TtNcclStepCost;
+TtNcclStepCost tt_nccl_step_cost(const double *value, const TtMachineEffects *effects,
+                                 const TtNcclMachine *machine, const TtNcclChoice *choice,
+                                 double bytes);
+double tt_nccl_start_us(const double *value, const TtNcclMachine *machine);
+double tt_nccl_call_us(const double *value, const TtMachineEffects *effects,
+                       const TtNcclMachine *machine);
+
+/* The host and the GPUs work at the same time: the slower one, softly. */
+double tt_nccl_join_us(double call_us, double gpu_us);
