@@ -64,6 +64,23 @@ find_version(TtReplay *r, const TtReplayOptions *options, GError **error)
     return TRUE;
 }
 
+/* Before 2.5 there was no model to choose by: rings, but on many nodes. NCCL_COLLNET_ENABLE asks for SHARP,
+ * which only InfiniBand has. */
+static void
+mind_history(TtReplay *r)
+{
+    const TtMeasured *m = r->measured;
+    gboolean old = m->version_number ? m->version_number < TT_NCCL_VERSION(2, 5, 0)
+                                     : m->date && strcmp(m->date, "2019-10") < 0;
+
+    if (old && !r->env.algo) {
+        r->env.algo = g_strdup("Ring");
+        note(r, "before NCCL 2.5: taken as rings");
+    }
+    if (r->env.collnet_enable == 1 && r->hardware.net != TT_NET_IB)
+        r->env.collnet_enable = 0;
+}
+
 /* The file's variables; those NCCL would not take are told and left out. */
 static void
 set_environment(TtReplay *r, const char *const *more)
@@ -152,6 +169,7 @@ search(TtReplay *r, const TtReplayOptions *options, GError **error)
             return FALSE;
         node = found;
     }
+    mind_history(r);
     if (!tt_nccl_comm_init(&r->comm, node, n_nodes, r->version, &r->env, NULL, error) ||
         !tt_nccl_table(&r->comm, r->func, &r->env, &r->table, error))
         return FALSE;
