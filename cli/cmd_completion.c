@@ -1,5 +1,6 @@
 /* completion - a script for bash, made from the command table and the options. */
 #include "algos/algo.h"
+#include "cli/library.h"
 #include "cli/options.h"
 #include "cli/values.h"
 
@@ -20,6 +21,9 @@ add_algorithms(GString *words)
     add_word(words, "all auto");
     for (guint i = 0; tt_algos[i]; i++)
         add_word(words, tt_algos[i]->name);
+    for (guint a = 0; a < TT_NCCL_N_ALGOS; a++) /* of --library nccl */
+        if (!tt_algo_find(tt_library_algo_word(a)))
+            add_word(words, tt_library_algo_word(a));
 }
 
 static void
@@ -66,14 +70,36 @@ add_profiles(GString *words)
     add_word(words, "ideal tutti");
 }
 
+static void
+add_libraries(GString *words)
+{
+    add_word(words, "ideal tutti nccl");
+    for (guint i = 0; tt_nccl_versions[i]; i++) {
+        g_autofree char *version = tt_nccl_version_name(tt_nccl_versions[i]);
+        g_autofree char *word = g_strdup_printf("nccl-%s", version);
+
+        add_word(words, word);
+    }
+}
+
+static void
+add_variables(GString *words)
+{
+    for (guint i = 0; tt_nccl_env_name(i); i++) {
+        g_autofree char *word = g_strdup_printf("NCCL_%s=", tt_nccl_env_name(i));
+
+        add_word(words, word);
+    }
+}
+
 /* Options whose values are words. Others take a number, or a file, which is bash's default. */
 static const struct {
     const char *option;
     void (*add)(GString *words);
 } values[] = {
-    { "algo", add_algorithms },  { "topo", add_topologies }, { "collective", add_collectives },
-    { "datatype", add_types },   { "op", add_redops },       { "level", add_levels },
-    { "profile", add_profiles },
+    { "algo", add_algorithms },  { "topo", add_topologies },   { "collective", add_collectives },
+    { "datatype", add_types },   { "op", add_redops },         { "level", add_levels },
+    { "profile", add_profiles }, { "library", add_libraries }, { "env", add_variables },
 };
 
 static void
@@ -140,7 +166,7 @@ print_bash(void)
            "    case $previous in\n",
            TT_VERSION, commands->str);
     print_values();
-    printf("    list|show) [ \"${COMP_WORDS[1]}\" = topo ] && words=\"%s\" ;;\n", topologies->str);
+    printf("    show|lint|draw|export) [ \"${COMP_WORDS[1]}\" = topo ] && words=\"%s\" ;;\n", topologies->str);
     fputs("    esac\n"
           "    if [ -n \"$words\" ]; then\n"
           "        case $current in *,*) lead=${current%,*}, current=${current##*,} ;; esac\n"
@@ -151,7 +177,7 @@ print_bash(void)
           "    -*) ;;\n"
           "    *)\n"
           "        case ${COMP_WORDS[1]} in\n"
-          "        topo) words=\"list show\" ;;\n"
+          "        topo) words=\"list show lint draw export\" ;;\n"
           "        completion) words=bash ;;\n"
           "        help) words=\"",
           stdout);

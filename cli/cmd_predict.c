@@ -1,6 +1,7 @@
 /* predict - how long a collective takes on a topology, for one, some or all algorithms. */
 #include "cli/crossovers.h"
 #include "cli/outlets.h"
+#include "cli/predict_library.h"
 #include "cli/progress.h"
 #include "cli/setup.h"
 #include "cli/table.h"
@@ -24,6 +25,7 @@
 #define LOOK_US 200000
 
 static char *iterations_text;
+static gboolean explain;
 
 typedef struct {
     const TtOptions *options;
@@ -331,7 +333,7 @@ predict_cases(Predict *p, GError **error)
 static gboolean
 finish(Predict *p, GError **error)
 {
-    g_autofree char *crossovers = tt_crossovers(p->report);
+    g_autofree char *crossovers = tt_crossovers(p->report, FALSE);
     g_autofree char *title =
         g_strdup_printf("%s on %s, %u ranks", tt_collective_name(p->options->collective),
                         tt_topology_name(p->setup.topo), p->setup.n_ranks);
@@ -355,8 +357,16 @@ run_predict(const TtOptions *options, GError **error)
     Predict p = { .options = options, .iterations = 1 };
     gboolean good;
 
-    if (!tt_parse_uint("-n", iterations_text, 1, 10000, &p.iterations, error) ||
-        !tt_outlets_check(options, error))
+    if (!tt_parse_uint("-n", iterations_text, 1, 10000, &p.iterations, error))
+        return TT_EXIT_USAGE;
+    if (options->nccl_version)
+        return tt_predict_library(options, explain, error);
+    if (explain) {
+        g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
+                    "--explain-choice goes with --library nccl: nothing else chooses so");
+        return TT_EXIT_USAGE;
+    }
+    if (!tt_outlets_check(options, error))
         return TT_EXIT_USAGE;
     report = tt_report_new(options, TT_FIELDS_CALL | TT_FIELDS_PLAN | TT_FIELDS_TIME |
                                         TT_FIELDS_BOUND | TT_FIELDS_FASTEST);
@@ -379,6 +389,8 @@ run_predict(const TtOptions *options, GError **error)
 static const GOptionEntry entries[] = {
     { "iters", 'n', 0, G_OPTION_ARG_FILENAME, &iterations_text,
       "back to back; the time is their steady distance (default 1)", "N" },
+    { "explain-choice", 0, 0, G_OPTION_ARG_NONE, &explain,
+      "with --library nccl: what it found, computes and believes", NULL },
     { NULL },
 };
 
@@ -392,10 +404,15 @@ const TtCommand tt_cmd_predict = {
                 "  tutti predict --topo dgx-h100:2 -b 1M --algo double-tree --trace tree.json\n"
                 "      every step and message, to be opened at ui.perfetto.dev\n"
                 "  tutti predict --topo dgx-h100:16 -b 8 -e 8G -f 4 --algo all --plot out/h100\n"
-                "      draws out/h100.png and out/h100.svg\n",
+                "      draws out/h100.png and out/h100.svg\n"
+                "  tutti predict --topo dgx-h100:16 -b 8 -e 8G -f 2 --library nccl-2.27\n"
+                "      what NCCL 2.27 would choose at each size\n"
+                "  tutti predict --topo dgx-a100:2 -b 1M --library nccl --explain-choice \\\n"
+                "      --env NCCL_ALGO=Ring,Tree\n"
+                "      and why, with that variable set\n",
     .options = TT_OPTIONS_SIZES | TT_OPTIONS_CALL | TT_OPTIONS_PLAN | TT_OPTIONS_TOPOLOGY |
                TT_OPTIONS_MODEL | TT_OPTIONS_RANKS | TT_OPTIONS_ROWS | TT_OPTIONS_TRACE |
-               TT_OPTIONS_PLOT,
+               TT_OPTIONS_PLOT | TT_OPTIONS_LIBRARY,
     .own = entries,
     .run = run_predict,
 };

@@ -6,9 +6,9 @@
 
 /* --- names ------------------------------------------------------------------------------------- */
 
-static const char *const algo_words[] = {
-    "tree", "ring", "collnet-direct", "collnet-chain", "nvls", "nvls-tree", "pat", NULL
-};
+static const char *const algo_words[] = { "tree",          "ring", "collnet-direct",
+                                          "collnet-chain", "nvls", "nvls-tree",
+                                          "pat",           NULL };
 static const char *const proto_words[] = { "ll", "ll128", "simple", NULL };
 
 const char *
@@ -158,8 +158,8 @@ count_nodes(const TtOptions *options, const TtTopology *topo, guint *n_nodes, GE
 
     if (options->n_ranks > 1 || n > all || n % per_node != 0) {
         g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
-                    "--ranks must be one number, whole nodes of %u, up to %u: what %s has", per_node,
-                    all, tt_topology_name(topo));
+                    "--ranks must be one number, whole nodes of %u, up to %u: what %s has",
+                    per_node, all, tt_topology_name(topo));
         return FALSE;
     }
     *n_nodes = n / per_node;
@@ -185,8 +185,9 @@ describe(const TtLibrary *library, const TtOptions *options, TtReport *report)
     }
     if (options->channels || options->slots || options->group ||
         options->chunk_bytes != TT_CHUNK_AUTO)
-        tt_report_warn(report, "--channels, --slots, --chunk-bytes and --group say nothing to NCCL: it "
-                               "has NCCL_MAX_NCHANNELS and NCCL_BUFFSIZE (--env)");
+        tt_report_warn(report,
+                       "--channels, --slots, --chunk-bytes and --group say nothing to NCCL: it "
+                       "has NCCL_MAX_NCHANNELS and NCCL_BUFFSIZE (--env)");
 }
 
 static TtNcclFunc
@@ -326,8 +327,9 @@ tt_library_row(const TtLibrary *library, const TtCase *c, const TtNcclChoice *ch
 {
     static const char *const names[TT_NCCL_N_FUNCS] = { "broadcast", "reduce", "allgather",
                                                         "reduce-scatter", "allreduce" };
-    static const TtCollective collectives[TT_NCCL_N_FUNCS] = { TT_BROADCAST, TT_REDUCE, TT_ALLGATHER,
-                                                               TT_REDUCE_SCATTER, TT_ALLREDUCE };
+    static const TtCollective collectives[TT_NCCL_N_FUNCS] = { TT_BROADCAST, TT_REDUCE,
+                                                               TT_ALLGATHER, TT_REDUCE_SCATTER,
+                                                               TT_ALLREDUCE };
     TtCollective collective = collectives[library->func];
     TtNcclOp op = tt_library_op(library, c);
     TtRow row = {

@@ -56,9 +56,9 @@ struct TtOptions {
     const char *profile; /* NULL: not given */
     TtLevel level;
 
-    const char *library;    /* as given; NULL: not given. "ideal" and "tutti" are profiles as well */
-    guint nccl_version;     /* 22707 for nccl-2.27.7; 0: the library is not NCCL */
-    char *library_warning;  /* a version that is not among those known; NULL: none */
+    const char *library;   /* as given; NULL: not given. "ideal" and "tutti" are profiles as well */
+    guint nccl_version;    /* 22707 for nccl-2.27.7; 0: the library is not NCCL */
+    char *library_warning; /* a version that is not among those known; NULL: none */
     const char *const *env; /* NAME=VALUE, each; NULL: none */
 
     guint *ranks; /* at least one entry if n_ranks > 0; ascending is not required */

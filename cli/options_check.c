@@ -219,8 +219,7 @@ check_library(TtOptions *options, GError **error)
 
     options->env = (const char *const *)g_steal_pointer(&tt_raw.env);
     if (nccl) {
-        options->nccl_version =
-            tt_library_nccl_version(library, &options->library_warning, error);
+        options->nccl_version = tt_library_nccl_version(library, &options->library_warning, error);
         return options->nccl_version != 0 && tt_library_check(options, error);
     }
     if (options->env)
@@ -291,8 +290,8 @@ tt_options_check(TtOptions *options, GError **error)
     options->profile = g_steal_pointer(&tt_raw.profile);
     if (tt_raw.level && !tt_level_parse(tt_raw.level, &options->level, error))
         return FALSE;
-    return check_library(options, error) && check_call(options, error) && check_sizes(options, error) &&
-           check_plan(options, error) && check_topology(options, error) &&
-           check_ranks(options, error) && check_measure(options, error) &&
-           check_output(options, error);
+    return check_library(options, error) && check_call(options, error) &&
+           check_sizes(options, error) && check_plan(options, error) &&
+           check_topology(options, error) && check_ranks(options, error) &&
+           check_measure(options, error) && check_output(options, error);
 }

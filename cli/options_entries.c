@@ -39,7 +39,7 @@ static const GOptionEntry plan_entries[] = {
 };
 static const GOptionEntry topology_entries[] = {
     { "topo", 't', 0, TEXT, &tt_raw.topo,
-      "PRESET[:NODES], FILE.ini[:NODES] or this (see tutti topo list)", "TOPOLOGY" },
+      "PRESET[:NODES], FILE.ini[:NODES], FILE.xml[:NODES] (NCCL's) or this", "TOPOLOGY" },
     { "set", 0, 0, LIST, &tt_raw.set, "change a constant of it; may be repeated",
       "SECTION.KEY=VALUE" },
     { NULL },
@@ -89,10 +89,9 @@ static const GOptionEntry plot_entries[] = {
 };
 static const GOptionEntry library_entries[] = {
     { "library", 0, 0, TEXT, &tt_raw.library,
-      "whose behaviour: ideal (default), tutti, nccl or nccl-VERSION, as in nccl-2.27", "NAME" },
+      "ideal (default), tutti, nccl or nccl-VERSION, as in nccl-2.27", "NAME" },
     { "env", 0, 0, LIST, &tt_raw.env,
-      "an NCCL_* variable to honour; may be repeated (the process's own are not read)",
-      "NAME=VALUE" },
+      "an NCCL_* variable to honour (the process's own are not); may be repeated", "NAME=VALUE" },
     { NULL },
 };
 /* In the order of the bits. */

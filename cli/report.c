@@ -215,6 +215,8 @@ tt_report_free(TtReport *report)
     if (!report)
         return;
     g_free(report->topology);
+    g_free(report->extra_name);
+    g_free(report->extra_json);
     g_ptr_array_unref(report->config);
     g_ptr_array_unref(report->warnings);
     g_ptr_array_unref(report->rows);
@@ -285,6 +287,15 @@ tt_report_comment(const TtReport *report, const char *format, ...)
     vfprintf(stdout, format, arguments);
     va_end(arguments);
     fputc('\n', stdout);
+}
+
+void
+tt_report_set_extra(TtReport *report, const char *name, const char *json)
+{
+    g_free(report->extra_name);
+    g_free(report->extra_json);
+    report->extra_name = g_strdup(name);
+    report->extra_json = g_strdup(json);
 }
 
 void

@@ -75,6 +75,9 @@ void tt_report_comment(const TtReport *report, const char *format, ...) G_GNUC_P
 
 void tt_report_gap(const TtReport *report); /* "#": an empty one */
 
+/* A further member of the JSON object: @json is a value in JSON's own syntax. */
+void tt_report_set_extra(TtReport *report, const char *name, const char *json);
+
 /* Copies the row, text and all. */
 void tt_report_add(TtReport *report, const TtRow *row);
 

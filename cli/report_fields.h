@@ -22,6 +22,7 @@ struct TtReport {
     GPtrArray *config;   /* key, value pairs: text, or number if the key begins with '#' */
     GPtrArray *warnings; /* char * */
     GPtrArray *rows;     /* TtRow *, owned with their text */
+    char *extra_name, *extra_json; /* NULL: nothing further */
 };
 
 static inline gconstpointer

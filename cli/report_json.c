@@ -126,6 +126,10 @@ tt_report_to_json(const TtReport *report)
     for (guint i = 0; i < report->warnings->len; i++)
         add_text(b, report->warnings->pdata[i]);
     json_builder_end_array(b);
+    if (report->extra_json) {
+        json_builder_set_member_name(b, report->extra_name);
+        json_builder_add_value(b, json_from_string(report->extra_json, NULL));
+    }
     json_builder_set_member_name(b, "results");
     json_builder_begin_array(b);
     for (guint i = 0; i < report->rows->len; i++)

@@ -57,6 +57,30 @@ tt_print_predict_row(const TtRow *row, gboolean mark_fastest)
     printf("  %s\n", row->limit ? row->limit : "");
 }
 
+void
+tt_print_library_header(void)
+{
+    printf("#\n"
+           "#%11s  %12s  %8s  %6s    %-14s  %-8s  %8s  %6s  %10s  %7s  %7s\n"
+           "#%11s  %12s  %8s  %6s    %-14s  %-8s  %8s  %6s  %10s  %7s  %7s\n",
+           "size", "count", "type", "redop", "algorithm", "protocol", "channels", "loops", "time",
+           "algbw", "busbw", "(B)", "(elements)", "", "", "", "", "", "", "(us)", "(GB/s)",
+           "(GB/s)");
+}
+
+void
+tt_print_library_row(const TtRow *row, gboolean mark_fastest)
+{
+    print_call(row);
+    printf("  %c %-14s  %-8s  %8" G_GUINT64_FORMAT "  %6" G_GUINT64_FORMAT,
+           mark_fastest && row->fastest ? '*' : ' ', row->algorithm, row->protocol, row->channels,
+           row->rounds);
+    print_number(row->time_us, 10);
+    print_number(row->algbw_gbps, 7);
+    print_number(row->busbw_gbps, 7);
+    putchar('\n');
+}
+
 /* --- run --------------------------------------------------------------------------------------- */
 
 void

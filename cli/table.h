@@ -13,6 +13,10 @@ char *tt_fit_number(double value, guint width);
 void tt_print_predict_header(void);
 void tt_print_predict_row(const TtRow *row, gboolean mark_fastest);
 
+/* predict --library nccl: size count type redop | algorithm protocol channels loops | time algbw busbw. */
+void tt_print_library_header(void);
+void tt_print_library_row(const TtRow *row, gboolean mark_fastest);
+
 /* run: nccl-tests' columns, out of place and in place, then the algorithm. */
 void tt_print_run_header(void);
 void tt_print_run_row(const TtRow *out_of_place, const TtRow *in_place);

@@ -55,5 +55,12 @@ void tt_nccl_paths_range(const TtNcclPaths *paths, TtSysType type, guint *neares
 /* The GPUs or nets closest to @end: widest way first, then nearest kind. Returns how many. */
 guint tt_nccl_paths_closest(const TtNcclPaths *paths, guint end, TtSysType type, guint16 *found);
 
+/* The first GPU, among those closest to net @n, that counts @n among its own: the one that does so in
+ * the lowest channel, in the order of GPUs. -1: none. */
+gint16 tt_nccl_paths_local_gpu(const TtNcclPaths *paths, guint n);
+
+/* Fills local_gpu and own_nets; part of making @paths. */
+void tt_nccl_paths_find_own_nets(TtNcclPaths *paths);
+
 /* Two groups of GPUs with NVLink inside and none between. */
 gboolean tt_nccl_paths_split(const TtNcclPaths *paths);

@@ -5,6 +5,8 @@
 #include "topologies/nccl_xml.h"
 
 /* What NCCL @version finds on @n_nodes nodes like @node: paths, graphs, channel counts. @env may be NULL.
+ * GPUs in graphs are places in the node: positions in the order of ranks (without ranks: of CUDA device
+ * numbers); nets are NCCL's numbers of them (dev), -1 with one node.
  * The graphs are those of one node before (@unmerged, may be NULL, TT_N_GRAPHS of them) and after the merge
  * over nodes. TT_NCCL_ERROR_USAGE with one line if there is no GPU, or more than we can hold. */
 gboolean tt_nccl_comm_init(TtNcclComm *comm, const TtNcclXml *node, guint n_nodes, guint version,

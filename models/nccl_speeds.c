@@ -23,13 +23,13 @@ static const double blackwell_inter_2_27[] = { 96,   48, 45.1, 42, 40, 30,  24, 
 static const double blackwell_inter[] = { 96, 86,   80, 48, 45.1, 42, 40,  30,  24,  22,
                                           20, 17.5, 15, 12, 6,    3,  2.4, 1.2, .24, .12 };
 
+/* The last row that fits counts. */
 static const struct {
     gboolean inter;
     guint cc, since;
     const double *speeds;
     guint n;
 } tables[] = {
-    /* the last that fits counts */
 #define ROW(inter_, cc_, since_, table)                                                            \
     {                                                                                              \
         inter_, cc_, since_, table, G_N_ELEMENTS(table)                                            \

@@ -46,7 +46,8 @@ typedef struct {
     guint64
         channel_bytes; /* data of a full channel, of TtNcclOp's bytes (all parts of allgather) */
     guint64 last_channel_bytes; /* the last one takes what is left */
-    guint n_loops; /* over a full channel's data, a chunk for each part (ranks of a ring, heads) a loop */
+    guint
+        n_loops; /* over a full channel's data, a chunk for each part (ranks of a ring, heads) a loop */
 } TtNcclChoice;
 
 /* What NCCL believes one pair costs for @op (corrections for the size included); INFINITY if not enabled. */

@@ -39,5 +39,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(TtWalk, tt_nccl_walk_free)
  * now has the most channels wanted. */
 int tt_nccl_walk_try(TtWalk *walk, const TtWalkGraph *terms, TtWalkGraph *best, int budget);
 
+/* Hops tried so far, over all tries: what the search costs us. */
+guint64 tt_nccl_walk_effort(const TtWalk *walk);
+
 /* Copies of the figures and of the channels in use only: a TtNcclGraph is large. */
 void tt_nccl_walk_copy(TtWalkGraph *to, const TtWalkGraph *from);

@@ -31,6 +31,9 @@ completes bfloat16 tutti run -d b
 completes flow tutti predict --level f
 completes show tutti topo s
 completes hosts tutti topo show h
+completes lint tutti topo l
+completes dgx-h100 tutti topo draw d
+completes --format tutti topo export x --f
 completes bash tutti completion ''
 [ "$(complete_line tutti topo list x)" = "  " ] || fail "something completes x"
 # Options a command has not are not offered.

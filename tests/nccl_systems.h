@@ -89,6 +89,7 @@ nccl_add_nic(TtNcclXml *xml, guint cpu, guint parent, double gts, int mbps)
                      .port = 1,
                      .guid = g_strdup_printf("0x%x", 0x1001 + xml->net->len),
                      .max_conn = 131072,
+                     .keep = TRUE,
                      .gdr = TRUE };
 
     g_array_append_val(xml->net, net);
@@ -101,8 +102,9 @@ nccl_add_nvlink(TtNcclXml *xml, guint gpu, guint peer, guint count)
     gboolean to_switch = peer == TT_NO_INDEX;
     guint pci = to_switch ? 0 : g_array_index(xml->gpu, TtXmlGpu, peer).pci;
     TtXmlNvlink link = { .gpu = gpu,
-                         .target = g_strdup(to_switch ? "0000:f0:00.0"
-                                                      : g_array_index(xml->pci, TtXmlPci, pci).bus_id),
+                         .target =
+                             g_strdup(to_switch ? "0000:f0:00.0"
+                                                : g_array_index(xml->pci, TtXmlPci, pci).bus_id),
                          .count = count,
                          .target_class = to_switch ? 0x068000 : 0x030200 };
 

@@ -115,7 +115,7 @@ every_pair_of_every_preset(void)
                   text, link);
         }
     }
-    CHECK(n_presets == 8, "%u presets", n_presets);
+    CHECK(n_presets == 16, "%u presets", n_presets);
 }
 
 /* Every constant of a preset says whence it is, and says so in the description and the JSON. */

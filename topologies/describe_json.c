@@ -1,4 +1,5 @@
 /* describe_json - the same facts as describe.c, for programs. Rates in bytes/s, times in ps. */
+#include "topologies/nccl_lint.h"
 #include "topologies/topology_private.h"
 
 #include <json-glib/json-glib.h>
@@ -138,4 +139,39 @@ tt_topology_to_json(const TtTopology *topo)
     json_builder_end_object(b);
     root = json_builder_get_root(b);
     return json_to_string(root, TRUE);
+}
+
+static char *
+to_text(JsonBuilder *b)
+{
+    g_autoptr(JsonNode) root = json_builder_get_root(b);
+
+    return json_to_string(root, TRUE);
+}
+
+char *
+tt_lint_to_json(const char *name, const GPtrArray *findings)
+{
+    g_autoptr(JsonBuilder) b = json_builder_new();
+    g_autofree char *valid = g_utf8_make_valid(name, -1);
+
+    json_builder_begin_object(b);
+    add_text(b, "topology", valid);
+    json_builder_set_member_name(b, "findings");
+    json_builder_begin_array(b);
+    for (guint i = 0; i < findings->len; i++) {
+        const TtLintFinding *finding = findings->pdata[i];
+
+        json_builder_begin_object(b);
+        add_text(b, "severity", tt_lint_severity_name(finding->severity));
+        add_text(b, "rule", finding->rule);
+        add_text(b, "where", finding->where);
+        add_text(b, "what", finding->what);
+        add_text(b, "expected", finding->expected);
+        add_text(b, "effect", finding->effect);
+        json_builder_end_object(b);
+    }
+    json_builder_end_array(b);
+    json_builder_end_object(b);
+    return to_text(b);
 }

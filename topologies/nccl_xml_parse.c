@@ -10,7 +10,8 @@
 #include <string.h>
 
 #define MAX_CPUS      4096u /* a whole NVLink domain's dump holds its machines' CPUs */
-#define MAX_OF_A_KIND 8192u
+#define MAX_OF_A_KIND 2048u
+#define MAX_LINKS     8192u
 
 typedef enum {
     E_NONE,
@@ -197,7 +198,7 @@ read_pci_link(Parse *p, const TtXmlElement *e, GError **error)
     TtXmlPciLink link = { .pci = p->index[e->depth - 1] };
     const char *target = NULL;
 
-    if (!has_room(e, p->xml->pci_link, MAX_OF_A_KIND, error) ||
+    if (!has_room(e, p->xml->pci_link, MAX_LINKS, error) ||
         !tt_xml_required(e, "target", &target, error))
         return FALSE;
     link.target = g_strdup(target);
@@ -232,7 +233,7 @@ read_nvlink(Parse *p, const TtXmlElement *e, GError **error)
     const char *target = NULL;
     guint64 class_id = 0;
 
-    if (!has_room(e, p->xml->nvlink, MAX_OF_A_KIND, error) ||
+    if (!has_room(e, p->xml->nvlink, MAX_LINKS, error) ||
         !tt_xml_required(e, "target", &target, error) ||
         !tt_xml_count(e, "count", TRUE, 1024, &link.count, error) ||
         !tt_xml_hex(e, "tclass", FALSE, 0xffffff, &class_id, error))
@@ -248,7 +249,7 @@ read_c2c(Parse *p, const TtXmlElement *e, GError **error)
 {
     TtXmlC2c link = { .gpu = p->index[e->depth - 1], .count = 1 };
 
-    if (!has_room(e, p->xml->c2c, MAX_OF_A_KIND, error) ||
+    if (!has_room(e, p->xml->c2c, MAX_LINKS, error) ||
         !tt_xml_number(e, "bw", TRUE, 1e9, &link.mb_per_s, error) ||
         !tt_xml_count(e, "count", TRUE, 1024, &link.count, error))
         return FALSE;

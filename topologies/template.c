@@ -12,7 +12,7 @@ static const struct {
     [TT_DEVICE_GPU] = { "gpu", "gpus", TT_MAX_RANKS_PER_NODE },
     [TT_DEVICE_HOST] = { "host", "hosts", TT_MAX_RANKS_PER_NODE },
     [TT_DEVICE_PROCESS] = { "process", "processes", TT_MAX_RANKS_PER_NODE },
-    [TT_DEVICE_CPU] = { "cpu", "cpus", 64 },
+    [TT_DEVICE_CPU] = { "cpu", "cpus", TT_MAX_CPUS_PER_NODE },
     [TT_DEVICE_CACHE] = { "cache", "caches", 256 },
     [TT_DEVICE_MEMORY] = { "memory", "memories", 256 },
     [TT_DEVICE_PCIE_SWITCH] = { "pcie-switch", "pcie-switches", 256 },

@@ -25,6 +25,7 @@ typedef enum {
 
 #define TT_MAX_RANKS_PER_NODE 512u
 #define TT_MAX_NICS_PER_NODE  128u
+#define TT_MAX_CPUS_PER_NODE  64u
 #define TT_MAX_WAY            11 /* wires of a way through a node, NIC cable included */
 
 typedef struct {

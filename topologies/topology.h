@@ -79,6 +79,7 @@ double tt_topology_pod_in_bytes_per_s(const TtTopology *topo, guint pod);
  * fabric, warnings about settings nothing used. Text for people; the JSON form for programs. */
 char *tt_topology_describe(const TtTopology *topo);
 char *tt_topology_to_json(const TtTopology *topo);
+char *tt_topology_to_ini(const TtTopology *topo); /* the file that would make it, --set included */
 const char *const *tt_topology_warnings(const TtTopology *topo); /* NULL-terminated, maybe empty */
 
 /* The NCCL topology file it came from; NULL if it came from none, or a --set changed the node, so that

@@ -1,0 +1,182 @@
+/* The rows of `tutti predict --library nccl`: what NCCL would choose and how long that would take, or the
+ * same for the algorithms --algo names. */
+#include "cli/predict_library.h"
+#include "cli/crossovers.h"
+#include "cli/explain_choice.h"
+#include "cli/outlets.h"
+#include "cli/table.h"
+#include "plots/plot.h"
+
+#include <stdio.h>
+
+typedef struct {
+    const TtOptions *options;
+    TtReport *report;
+    TtLibrary *library;
+    GArray *pairs; /* TtLibraryPair; empty: NCCL chooses */
+} Predict;
+
+/* --algo all: every pair that is on for at least one of the sizes. */
+static void
+list_pairs(Predict *p)
+{
+    if (p->options->algo_auto)
+        return;
+    for (guint i = 0; !p->options->algo_all && p->options->algorithms[i]; i++) {
+        TtLibraryPair pair = { 0 };
+
+        if (tt_library_pair_parse(p->options->algorithms[i], &pair, NULL)) /* checked before */
+            g_array_append_val(p->pairs, pair);
+    }
+    for (guint a = 0; p->options->algo_all && a < TT_NCCL_N_ALGOS; a++) {
+        for (int proto = 0; proto < TT_NCCL_N_PROTOS; proto++) {
+            TtLibraryPair pair = { .algo = a, .proto = proto };
+
+            if (p->library->table.cell[a][proto].enabled)
+                g_array_append_val(p->pairs, pair);
+        }
+    }
+}
+
+static void
+print_heading(const Predict *p)
+{
+    const TtLibrary *l = p->library;
+    g_autofree char *version = tt_nccl_version_name(l->version);
+
+    tt_report_comment(p->report, "tutti %s predict: %s by NCCL %s", TT_VERSION,
+                      tt_collective_name(p->options->collective), version);
+    tt_report_comment(p->report, "topology %s: %u ranks on %u node%s, %u channels", l->topology,
+                      l->comm.n_ranks, l->comm.n_nodes, l->comm.n_nodes == 1 ? "" : "s",
+                      l->comm.n_channels);
+    for (guint i = 0; p->options->settings && p->options->settings[i]; i++)
+        tt_report_comment(p->report, "set %s", p->options->settings[i]);
+    for (guint i = 0; p->options->env && p->options->env[i]; i++)
+        tt_report_comment(p->report, "env %s", p->options->env[i]);
+    tt_report_comment(p->report, "%s", tt_library_time_source());
+}
+
+/* Returns how many rows, 0 with an error. With --algo all, what a type rules out is left out. */
+static guint
+make_rows(const Predict *p, const TtCase *c, TtRow *rows, GError **error)
+{
+    TtNcclOp op = tt_library_op(p->library, c);
+    guint n = 0, fastest = 0, tries = MAX(1, p->pairs->len);
+
+    for (guint i = 0; i < tries; i++) {
+        const TtLibraryPair *pair =
+            p->pairs->len ? &g_array_index(p->pairs, TtLibraryPair, i) : NULL;
+        TtNcclChoice choice;
+        gboolean may_miss = p->options->algo_all && (n > 0 || i + 1 < tries);
+
+        if (!tt_library_choose(p->library, &op, pair, &choice, may_miss ? NULL : error)) {
+            if (!may_miss)
+                return 0;
+            continue;
+        }
+        rows[n] = tt_library_row(p->library, c, &choice);
+        if (p->options->collective == TT_BROADCAST || p->options->collective == TT_REDUCE)
+            rows[n].root = p->options->root;
+        fastest = rows[n].time_us < rows[fastest].time_us ? n : fastest;
+        n++;
+    }
+    rows[fastest].fastest = TRUE;
+    return n;
+}
+
+/* Rows of all cases, before anything is printed: what fails prints nothing. */
+static gboolean
+predict_cases(const Predict *p, const GArray *cases, GArray *rows, GError **error)
+{
+    guint most = MAX(1, p->pairs->len);
+
+    for (guint i = 0; i < cases->len; i++) {
+        guint before = rows->len, n;
+
+        g_array_set_size(rows, before + most);
+        n = make_rows(p, &g_array_index(cases, TtCase, i), &g_array_index(rows, TtRow, before),
+                      error);
+        if (n == 0)
+            return FALSE;
+        g_array_set_size(rows, before + n);
+    }
+    return TRUE;
+}
+
+static void
+print_rows(const Predict *p, const GArray *rows)
+{
+    if (tt_report_is_table(p->report))
+        tt_print_library_header();
+    for (guint i = 0; i < rows->len; i++) {
+        const TtRow *row = &g_array_index(rows, TtRow, i);
+
+        tt_report_add(p->report, row);
+        if (tt_report_is_table(p->report))
+            tt_print_library_row(row, p->pairs->len > 1);
+    }
+}
+
+static gboolean
+check_options(const TtOptions *options, const TtLibrary *library, gboolean explain, GError **error)
+{
+    if (options->root >= library->comm.n_ranks) {
+        g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE, "root %u must be below %u, the ranks",
+                    options->root, library->comm.n_ranks);
+        return FALSE;
+    }
+    if (tt_outlets_want_timelines(options)) {
+        g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
+                    "--trace and --timeline show simulated plans; --library nccl has none here");
+        return FALSE;
+    }
+    if (explain && options->csv) {
+        g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
+                    "--explain-choice has no CSV form; use --json");
+        return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean
+finish(Predict *p, GError **error)
+{
+    g_autofree char *crossovers = tt_crossovers(p->report, TRUE);
+    g_autofree char *title =
+        g_strdup_printf("%s on %s by %s, %u ranks", tt_collective_name(p->options->collective),
+                        p->library->topology, p->options->library, p->library->comm.n_ranks);
+
+    if (crossovers) {
+        tt_report_gap(p->report);
+        tt_report_comment(p->report, "%s: %s", p->pairs->len ? "Fastest" : "Chosen", crossovers);
+    }
+    return tt_report_finish(p->report, error) &&
+           tt_outlets_plot(p->report, p->options, tt_plot_predict, title, error);
+}
+
+int
+tt_predict_library(const TtOptions *options, gboolean explain, GError **error)
+{
+    g_autoptr(TtReport) report =
+        tt_report_new(options, TT_FIELDS_CALL | TT_FIELDS_PLAN | TT_FIELDS_TIME | TT_FIELDS_BOUND |
+                                   TT_FIELDS_FASTEST);
+    g_autoptr(GArray) pairs = g_array_new(FALSE, FALSE, sizeof(TtLibraryPair));
+    g_autoptr(TtLibrary) library = NULL;
+    g_autoptr(GArray) cases = NULL, rows = g_array_new(FALSE, TRUE, sizeof(TtRow));
+    Predict p = { .options = options, .report = report, .pairs = pairs };
+
+    if (!tt_outlets_check(options, error))
+        return TT_EXIT_USAGE;
+    p.library = library = tt_library_open(options, report, error);
+    if (!library || !check_options(options, library, explain, error))
+        return TT_EXIT_USAGE;
+    list_pairs(&p);
+    cases = tt_options_cases(options, library->comm.n_ranks);
+    if (!predict_cases(&p, cases, rows, error))
+        return TT_EXIT_USAGE;
+    print_heading(&p);
+    if (explain)
+        tt_explain_choice(report, library, cases);
+    print_rows(&p, rows);
+    return finish(&p, error) ? TT_EXIT_GOOD : TT_EXIT_FAILED;
+}
