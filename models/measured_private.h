@@ -2,7 +2,7 @@
 #pragma once
 #include "models/measured.h"
 
-#define TT_MEASURED_MOST_BYTES (256u << 20) /* of a file */
+#define TT_MEASURED_MOST_BYTES (64u << 20) /* of a file */
 #define TT_MEASURED_MOST_ROWS  100000u      /* of a table */
 #define TT_MEASURED_MOST_NOTES 200u         /* skipped lines told of one by one */
 #define TT_MEASURED_MOST_RANKS 16777216u
