@@ -31,7 +31,7 @@ tt_nccl_pci_bw(const TtXmlPci *pci)
     for (guint i = 0; i < G_N_ELEMENTS(speeds); i++)
         if (fabs(pci->link_gts - speeds[i].gts) < 0.05)
             figure = speeds[i].figure;
-    return (float)((pci->link_width ? pci->link_width : 16) * figure / 80.0);
+    return (float)((pci->link_width ? pci->link_width : 16.0) * figure / 80.0);
 }
 
 TtSysArch

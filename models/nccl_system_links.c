@@ -2,6 +2,8 @@
 #include "models/nccl_system_build.h"
 #include <string.h>
 
+#define MOST_BW 1e6f /* GB/s: files may claim anything, the search counts in whole MB/s */
+
 static gpointer
 link_key(guint from, guint to, guint type)
 {
@@ -12,11 +14,13 @@ link_key(guint from, guint to, guint type)
 static void
 connect_to(TtSystemBuild *b, guint from, guint to, TtNcclPath type, float bw)
 {
-    TtSysLink link = { .type = type, .from = from, .to = to, .bw = bw };
+    TtSysLink link = { .type = type, .from = from, .to = to, .bw = MIN(bw, MOST_BW) };
     guint known = GPOINTER_TO_UINT(g_hash_table_lookup(b->link_of, link_key(from, to, type)));
 
     if (known) {
-        g_array_index(b->link, TtSysLink, known - 1).bw += bw;
+        TtSysLink *old = &g_array_index(b->link, TtSysLink, known - 1);
+
+        old->bw = MIN(old->bw + bw, MOST_BW);
         return;
     }
     g_array_append_val(b->link, link);

@@ -220,8 +220,7 @@ unset_env(void)
 {
     TtNcclEnv env;
 
-    memset(&env, 0xff, sizeof env); /* TT_NCCL_UNSET everywhere */
-    env.algo = env.proto = NULL;
+    tt_nccl_env_init(&env);
     return env;
 }
 
@@ -487,6 +486,25 @@ lone_gpu(void)
     return xml;
 }
 
+/* Figures no wire has: counts and widths a file may well claim. */
+static TtNcclXml *
+absurd_figures(void)
+{
+    TtNcclXml *xml = rack(2);
+
+    for (guint i = 0; i < xml->nvlink->len; i++)
+        g_array_index(xml->nvlink, TtXmlNvlink, i).count = G_MAXUINT;
+    for (guint i = 0; i < xml->c2c->len; i++)
+        g_array_index(xml->c2c, TtXmlC2c, i).mb_per_s = 1e300;
+    for (guint i = 0; i < xml->pci->len; i++)
+        g_array_index(xml->pci, TtXmlPci, i).link_width = G_MAXUINT;
+    for (guint i = 0; i < xml->net->len; i++)
+        g_array_index(xml->net, TtXmlNet, i).speed_mbps = G_MAXINT;
+    for (guint i = 0; i < xml->gpu->len; i++)
+        g_array_index(xml->gpu, TtXmlGpu, i).dev = G_MAXUINT16 - (int)i;
+    return xml;
+}
+
 /* NICs that are not on PCI, as some plug-ins state them. */
 static TtNcclXml *
 loose_nics(void)
@@ -512,7 +530,7 @@ any_machine_has_channels(void)
 {
     TtNcclXml *(*const machines[])(
         void) = { consumer_machine, virtual_machine, grace_hopper_machine, two_port_machine, nvl72,
-                  lone_gpu,         loose_nics };
+                  lone_gpu,         loose_nics,      absurd_figures };
 
     for (guint i = 0; i < G_N_ELEMENTS(machines); i++) {
         g_autoptr(TtNcclXml) xml = machines[i]();
