@@ -154,8 +154,8 @@ check_counts(const TtMeasured *m, const TtReplayOptions *options, GError **error
     if (!m->ngpus || m->ngpus == has)
         return TRUE;
     g_set_error(error, TT_REPLAY_ERROR, TT_REPLAY_ERROR_USAGE,
-                "%s: %u GPUs took part, and %s has %" G_GUINT64_FORMAT " (%u nodes of %u)",
-                m->origin, m->ngpus, options->topology ? options->topology : "the topology", has,
+                "%s: %u GPUs took part, and %s has %" G_GUINT64_FORMAT " (%u x %u)", m->origin,
+                m->ngpus, options->topology ? options->topology : "the topology", has,
                 options->n_nodes, n_gpus(options->node));
     return FALSE;
 }

@@ -188,7 +188,7 @@ contradictions_say_both_numbers(void)
 
     CU_ASSERT_PTR_NULL(tt_replay_new(m, &how, &error));
     CHECK_ERROR(error, TT_REPLAY_ERROR, TT_REPLAY_ERROR_USAGE,
-                "2 GPUs took part, and dgx-h100 has 8 (1 nodes of 8)");
+                "2 GPUs took part, and dgx-h100 has 8 (1 x 8)");
 }
 
 /* A log of two H100 is replayed: LL over a ring at 8 bytes, by the version it names or the one asked for. */
