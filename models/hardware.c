@@ -192,6 +192,21 @@ usual_nics(const TtHardware *h, guint *n, double *gbits)
     }
 }
 
+/* What the AWS plug-in states for its platforms, which NCCL adds to its own latency: p3dn, p4d, p5 and p5e,
+ * p5en and later; nothing for g4dn. aws-ofi-nccl, table of EC2 platforms; before 2023 it stated none. */
+static double
+plugin_latency_us(const TtHardware *h, const TtMeasured *m)
+{
+    gboolean old = m->version_number ? m->version_number < TT_NCCL_VERSION(2, 15, 0)
+                                     : m->date && strcmp(m->date, "2023") < 0;
+
+    if (h->net != TT_NET_EFA || old || h->gpu->sm == 75)
+        return 0;
+    if (h->gpu->sm < 80)
+        return 150;
+    return h->gpu->sm >= 100 || (h->gpu->sm == 90 && h->nics_per_node == 16) ? 35 : 75;
+}
+
 static void
 fill_net(TtHardware *h, const TtMeasured *m)
 {
@@ -210,6 +225,7 @@ fill_net(TtHardware *h, const TtMeasured *m)
     /* GPUDirect: not over sockets, not on consumer boards, and not on AWS before p4d (EFA on T4, V100) */
     h->gdr =
         h->net != TT_NET_TCP && h->gpu->peer_access && !(h->net == TT_NET_EFA && h->gpu->sm < 80);
+    h->net_latency_us = plugin_latency_us(h, m);
 }
 
 /* The CPUs such machines come with. First row that fits. */

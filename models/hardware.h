@@ -44,10 +44,11 @@ typedef struct {
     guint nics_per_node; /* of the machine; 0 only if n_nodes is 1 and nothing is known */
     double nic_gbits;    /* of one */
     TtNetClass net;
-    gboolean gdr;       /* NICs reach GPU memory without the host's */
-    gboolean nic_far;   /* the NIC hangs below the other socket */
-    gboolean mnnvl;     /* NVLink spans nodes: NCCL counts @domain_nodes nodes as one */
-    guint domain_nodes; /* 1 without mnnvl */
+    gboolean gdr;          /* NICs reach GPU memory without the host's */
+    gboolean nic_far;      /* the NIC hangs below the other socket */
+    double net_latency_us; /* what the network plug-in states; 0: nothing */
+    gboolean mnnvl;        /* NVLink spans nodes: NCCL counts @domain_nodes nodes as one */
+    guint domain_nodes;    /* 1 without mnnvl */
     const char *cpu_arch, *cpu_vendor; /* as in topology files; vendor NULL on Arm */
     int cpu_family, cpu_model;         /* -1 if not to be stated */
     gboolean intra_assumed, nics_assumed, net_assumed; /* not in the file */

@@ -217,17 +217,6 @@ nics_per_device(const TtHardware *h)
     return grouped ? MAX(h->nics_per_node / h->board_gpus, 1) : 1;
 }
 
-/* What the AWS plug-in states for its platforms (aws-ofi-nccl, platform table); others state nothing. */
-static double
-stated_latency_us(const TtHardware *h)
-{
-    if (h->net != TT_NET_EFA || h->gpu->sm == 75)
-        return 0;
-    if (h->gpu->sm < 80)
-        return 150;
-    return h->gpu->sm >= 100 || (h->gpu->sm == 90 && h->nics_per_node == 16) ? 35 : 75;
-}
-
 static void
 add_nic(Maker *k, guint slot, guint dev, guint n_together)
 {
@@ -250,7 +239,7 @@ add_nic(Maker *k, guint slot, guint dev, guint n_together)
                       .dev = dev,
                       .speed_mbps = (int)(gbits * 1000),
                       .port = 1,
-                      .latency_us = stated_latency_us(k->h),
+                      .latency_us = k->h->net_latency_us,
                       .guid = g_strdup_printf("0x%x", 0x1000 + dev),
                       .max_conn = 131072,
                       .keep = TRUE,

@@ -86,7 +86,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(TtMeasured, tt_measured_free)
 
 /* All tables of a file: GPtrArray of TtMeasured, at least one, each with at least one row in one of its
  * lists (a collective-measurement/1 file may have none: published ratios). TT_MEASURED_ERROR_FILE with
- * one line if there is nothing to read. Files over 256 MiB are refused. */
+ * one line if there is nothing to read. Files over 64 MiB are refused. */
 GPtrArray *tt_measured_read(const char *path, GError **error);
 GPtrArray *tt_measured_parse(const char *origin, const char *text, gsize length, GError **error);
 

@@ -28,3 +28,9 @@ void tt_nccl_run_finish(TtNcclRun *run, const TtNcclRun *previous);
 
 /* Gives @table the run's facts. */
 void tt_nccl_run_copy(const TtNcclRun *run, TtMeasured *table);
+
+/* A finished table of rows (TtMeasuredRow). */
+void tt_nccl_merge_repeats(GArray *rows);
+double tt_nccl_unit_us(const GArray *rows); /* of its times, by its bandwidths: 1 or 1000 */
+void tt_nccl_scale(GArray *rows, double unit_us);
+const char *tt_nccl_guess_collective(const TtMeasured *m); /* NULL: no idea */

@@ -2,9 +2,9 @@
 #pragma once
 #include "models/measured.h"
 
-#define TT_MEASURED_MOST_BYTES (256u << 20) /* of a file */
-#define TT_MEASURED_MOST_ROWS  100000u      /* of a table */
-#define TT_MEASURED_MOST_NOTES 200u         /* skipped lines told of one by one */
+#define TT_MEASURED_MOST_BYTES (64u << 20) /* of a file */
+#define TT_MEASURED_MOST_ROWS  100000u     /* of a table */
+#define TT_MEASURED_MOST_NOTES 200u        /* skipped lines told of one by one */
 #define TT_MEASURED_MOST_RANKS 16777216u
 
 TtMeasured *tt_measured_new(const char *origin);
@@ -25,6 +25,9 @@ void tt_measured_finish(TtMeasured *m);
 
 /* "all_reduce" of "all_reduce_perf", "AllReduce", "ncclAllReduce"; NULL if it is none. Static text. */
 const char *tt_measured_collective_name(const char *text);
+
+/* The machine that an id speaks of: "abci2-a100" of "abci2-a100-8x8-ar". Caller frees. */
+char *tt_measured_machine(const char *id);
 
 /* For messages: what is printable of @text, at most 60 characters. Caller frees. */
 char *tt_measured_quote(const char *text, gssize length);

@@ -27,15 +27,16 @@ static const Entry single[TT_N_SINGLE_COSTS] = {
     [TT_COST_NVLS_ROUND] = { "nvls.round", "us", 4.5, 0.5 },
     [TT_COST_NVLS_SHARE] = { "nvls.share", "", 0.7, 0.3 },
     [TT_COST_NVLSTREE_ROUND] = { "nvls-tree.round", "us", 8, 0.7 },
-    [TT_COST_NVLSTREE_HOP] = { "nvls-tree.hop", "", 1, 0.5 },
+    [TT_COST_NVLSTREE_HOP] = { "nvls-tree.hop", "", 1, 0.3 },
+    [TT_COST_NVLSTREE_FILL] = { "nvls-tree.fill", "", 2, 0.7 },
 };
 
 static const ProtoEntry by_proto[TT_N_PROTO_COSTS] = {
     [TT_COST_HOP_NVLINK] = { "hop.nvlink", "us", { 0.8, 2.5, 5 }, 0.5 },
     [TT_COST_HOP_PCIE] = { "hop.pcie", "us", { 1.6, 5, 10 }, 0.5 },
     [TT_COST_HOP_HOST] = { "hop.host", "us", { 2, 6.25, 12.5 }, 0.5 },
-    [TT_COST_HOP_GROWTH] = { "hop.growth", "us", { 0.12, 0.15, 0.3 }, 0.7 },
-    [TT_COST_CHANNEL] = { "channel", "GB/s", { 5, 12, 20 }, 0.3 },
+    [TT_COST_HOP_GROWTH] = { "hop.growth", "us", { 0.1, 0.05, 0.1 }, 1 },
+    [TT_COST_CHANNEL] = { "channel", "GB/s", { 4, 6, 20 }, 0.4 },
     [TT_COST_SHARE] = { "share.nvlink", "", { 0.5, 0.75, 0.8 }, 0.3 },
     [TT_COST_HOP_NET] = { "hop.net", "us", { 5, 15, 25 }, 0.7 },
     [TT_COST_FORWARD] = { "forward", "GB/s", { 1, 4, 12 }, 0.7 },
@@ -45,8 +46,8 @@ static const ProtoEntry by_proto[TT_N_PROTO_COSTS] = {
 
 static const Entry gen_proto[TT_N_GEN_PROTO_COSTS] = {
     [TT_GEN_HOP] = { "hop", "", 1, 0.3 },
-    [TT_GEN_GROWTH] = { "growth", "", 1, 0.4 },
-    [TT_GEN_CHANNEL] = { "channel", "", 1, 0.3 },
+    [TT_GEN_GROWTH] = { "growth", "", 1, 0.6 },
+    [TT_GEN_CHANNEL] = { "channel", "", 1, 0.6 },
     [TT_GEN_SHARE] = { "share", "", 1, 0.3 },
 };
 

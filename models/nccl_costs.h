@@ -48,6 +48,7 @@ typedef enum {
     TT_COST_NVLS_SHARE,    /* of a GPU's NVLink */
     TT_COST_NVLSTREE_ROUND, /* us */
     TT_COST_NVLSTREE_HOP,  /* factor on a Simple hop over the network */
+    TT_COST_NVLSTREE_FILL, /* rounds a pipeline over nodes takes to fill */
     TT_N_SINGLE_COSTS
 } TtNcclSingleCost;
 

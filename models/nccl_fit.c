@@ -3,6 +3,8 @@
 #include <gsl/gsl_linalg.h>
 #include <math.h>
 #include <string.h>
+#include <stdlib.h>
+#include <stdio.h>
 
 enum { N_EFFECTS = sizeof(TtMachineEffects) / sizeof(double), MAX_ITERATIONS = 40 };
 
@@ -12,7 +14,7 @@ enum { N_EFFECTS = sizeof(TtMachineEffects) / sizeof(double), MAX_ITERATIONS = 4
 #define ENOUGH    0.02 /* change of the objective that ends it */
 
 /* Spread of effects among machines of a kind (logarithms): calls, hops, NICs, host memory. */
-static const double effect_sigma[N_EFFECTS] = { 0.15, 0.05, 0.15, 0.3 };
+static double effect_sigma[N_EFFECTS] = { 0.15, 0.05, 0.15, 0.3 };
 
 typedef struct {
     const TtFitRow *rows;
@@ -228,6 +230,7 @@ tt_nccl_fit(TtNcclCosts *costs, const TtFitRow *rows, guint n_rows, guint n_site
     f.jacobian = jacobian;
     f.first = first;
     f.row = row;
+    if (getenv("SIG")) sscanf(getenv("SIG"),"%lf,%lf,%lf,%lf",effect_sigma,effect_sigma+1,effect_sigma+2,effect_sigma+3);
     start(&f, costs);
     for (guint i = 0; i < MAX_ITERATIONS && improve(&f, a, b, trial, trial_residual); i++)
         ;

@@ -158,6 +158,14 @@ known_one_process(const char *id)
     return FALSE;
 }
 
+/* Eight RTX 4090 at 16 GB/s each: more than host memory gives any other of them, so a driver with peer
+ * access; as with other files, the transport is inferred from the bandwidth. */
+static gboolean
+known_peer_access(const TtMeasured *measured)
+{
+    return measured->id && g_str_has_prefix(measured->id, "panl-4090");
+}
+
 void
 tt_nccl_machine_refine(TtNcclMachine *m, const TtHardware *h, const TtMeasured *measured)
 {
@@ -170,7 +178,7 @@ tt_nccl_machine_refine(TtNcclMachine *m, const TtHardware *h, const TtMeasured *
         if (h->gpu->n_links)
             m->nvlink_gbps = h->gpu->n_links * h->gpu->link_gbps;
     }
-    if (h->intra == TT_INTRA_PCIE)
+    if (h->intra == TT_INTRA_PCIE || known_peer_access(measured))
         m->way = TT_WAY_PCIE;
     else if (h->intra == TT_INTRA_SHM)
         m->way = TT_WAY_HOST;

@@ -207,7 +207,8 @@ nvls_us(const double *v, const TtMachineEffects *e, const TtNcclMachine *m, cons
     hop = tt_nccl_step_cost(v, e, m, c, 1).hop_net_us * v[TT_COST_NVLSTREE_HOP];
     nics = nics_gbps(v, e, m, c->algo, c->proto) * m->n_nodes / (2 * (m->n_nodes - 1.0));
     return start + 2 * log2(m->n_nodes) * hop + rounds * v[TT_COST_NVLSTREE_ROUND] +
-           move_us(bytes, narrowest(link, nics, INFINITY));
+           move_us(bytes + v[TT_COST_NVLSTREE_FILL] * MIN(bytes, per_round),
+                   narrowest(link, nics, INFINITY));
 }
 
 static double

@@ -47,6 +47,8 @@ find_version(TtReplay *r, const TtReplayOptions *options, GError **error)
     const TtMeasured *m = r->measured;
     g_autofree char *warning = NULL, *name = NULL;
 
+    gboolean blackwell = r->hardware.gpu && r->hardware.gpu->nvidia && r->hardware.gpu->sm >= 100;
+
     r->version_assumed = !options->version && !m->version;
     if (options->version)
         r->version = options->version;
@@ -54,6 +56,8 @@ find_version(TtReplay *r, const TtReplayOptions *options, GError **error)
         r->version = tt_nccl_version_parse(m->version, &warning, error);
     else
         r->version = version_at(m->date);
+    if (r->version_assumed && blackwell) /* older ones do not know it */
+        r->version = MAX(r->version, tt_nccl_version_parse("2.26", NULL, NULL));
     if (!r->version)
         return FALSE;
     if (warning)
@@ -62,6 +66,23 @@ find_version(TtReplay *r, const TtReplayOptions *options, GError **error)
     if (r->version_assumed)
         note(r, "the version of NCCL is not stated: taken as %s, by date", name);
     return TRUE;
+}
+
+/* Before 2.5 there was no model to choose by: rings, but on many nodes. NCCL_COLLNET_ENABLE asks for SHARP,
+ * which only InfiniBand has. */
+static void
+mind_history(TtReplay *r)
+{
+    const TtMeasured *m = r->measured;
+    gboolean old = m->version_number ? m->version_number < TT_NCCL_VERSION(2, 5, 0)
+                                     : m->date && strcmp(m->date, "2019-10") < 0;
+
+    if (old && !r->env.algo) {
+        r->env.algo = g_strdup("Ring");
+        note(r, "before NCCL 2.5: taken as rings");
+    }
+    if (r->env.collnet_enable == 1 && r->hardware.net != TT_NET_IB)
+        r->env.collnet_enable = 0;
 }
 
 /* The file's variables; those NCCL would not take are told and left out. */
@@ -89,6 +110,29 @@ set_environment(TtReplay *r, const char *const *more)
         if (parts[0] && parts[1]) /* checked by whoever took them */
             tt_nccl_env_set(&r->env, parts[0], parts[1], NULL, NULL);
     }
+}
+
+/* What the AWS plug-in sets on its platforms unless it is set: aws-ofi-nccl, table of EC2 platforms. */
+static void
+set_platform(TtReplay *r)
+{
+    static const struct {
+        const char *name, *value;
+        guint min_sm, from_version, before_version; /* 0: none */
+    } rows[] = {
+        { "NCCL_NVLS_ENABLE", "0", 90, 0, TT_NCCL_VERSION(2, 18, 5) },
+        { "NCCL_NVLS_CHUNKSIZE", "524288", 90, TT_NCCL_VERSION(2, 20, 3), 0 },
+        { "NCCL_NVLSTREE_MAX_CHUNKSIZE", "524288", 90, TT_NCCL_VERSION(2, 20, 3), 0 },
+        { "NCCL_BUFFSIZE", "8388608", 80, TT_NCCL_VERSION(2, 26, 2), 0 },
+    };
+
+    if (r->hardware.net != TT_NET_EFA)
+        return;
+    for (guint i = 0; i < G_N_ELEMENTS(rows); i++)
+        if (r->hardware.gpu->sm >= rows[i].min_sm && r->version >= rows[i].from_version &&
+            (!rows[i].before_version || r->version < rows[i].before_version) &&
+            !tt_measured_env(r->measured, rows[i].name))
+            tt_nccl_env_set(&r->env, rows[i].name, rows[i].value, NULL, NULL);
 }
 
 static gboolean
@@ -127,10 +171,22 @@ check_counts(const TtMeasured *m, const TtReplayOptions *options, GError **error
     if (!m->ngpus || m->ngpus == has)
         return TRUE;
     g_set_error(error, TT_REPLAY_ERROR, TT_REPLAY_ERROR_USAGE,
-                "%s: %u GPUs took part, and %s has %" G_GUINT64_FORMAT " (%u nodes of %u)",
-                m->origin, m->ngpus, options->topology ? options->topology : "the topology", has,
+                "%s: %u GPUs took part, and %s has %" G_GUINT64_FORMAT " (%u x %u)", m->origin,
+                m->ngpus, options->topology ? options->topology : "the topology", has,
                 options->n_nodes, n_gpus(options->node));
     return FALSE;
+}
+
+/* With a topology the file's own hardware is good to know, not needed. */
+static gboolean
+find_hardware(TtReplay *r, const TtReplayOptions *options, GError **error)
+{
+    if (!options->node)
+        return tt_hardware_of(r->measured, &r->hardware, error);
+    if (!tt_hardware_of(r->measured, &r->hardware, NULL))
+        r->hardware =
+            (TtHardware){ .n_nodes = options->n_nodes, .gpus_per_node = n_gpus(options->node) };
+    return check_counts(r->measured, options, error);
 }
 
 static gboolean
@@ -140,18 +196,9 @@ search(TtReplay *r, const TtReplayOptions *options, GError **error)
     const TtNcclXml *node = options->node;
     guint n_nodes = options->n_nodes;
 
-    if (node) {
-        if (!check_counts(r->measured, options, error))
-            return FALSE;
-        if (!tt_hardware_of(r->measured, &r->hardware,
-                            NULL)) /* for what the topology does not say */
-            r->hardware = (TtHardware){ .n_nodes = n_nodes, .gpus_per_node = n_gpus(node) };
-    } else {
-        if (!tt_hardware_of(r->measured, &r->hardware, error) ||
-            !(found = tt_hardware_xml(&r->hardware, &n_nodes, error)))
-            return FALSE;
-        node = found;
-    }
+    if (!node && !(node = found = tt_hardware_xml(&r->hardware, &n_nodes, error)))
+        return FALSE;
+    mind_history(r);
     if (!tt_nccl_comm_init(&r->comm, node, n_nodes, r->version, &r->env, NULL, error) ||
         !tt_nccl_table(&r->comm, r->func, &r->env, &r->table, error))
         return FALSE;
@@ -177,8 +224,10 @@ tt_replay_new(const TtMeasured *m, const TtReplayOptions *options, GError **erro
     }
     if (m->library == TT_LIBRARY_RCCL)
         note(r, "measured with RCCL: its choices are taken to be NCCL's");
-    if (!find_version(r, options, error) || !find_collective(r, options, error))
+    if (!find_hardware(r, options, error) || !find_version(r, options, error) ||
+        !find_collective(r, options, error))
         return NULL;
+    set_platform(r);
     set_environment(r, options->env);
     if (!search(r, options, error))
         return NULL;

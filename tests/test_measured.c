@@ -5,6 +5,16 @@
 #include <math.h>
 #include <string.h>
 
+/* Without json-glib only text is read; what needs it is left out then. */
+static gboolean
+can_json(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) tables = tt_measured_parse("a.json", "{}", 2, &error);
+
+    return !tables && !strstr(error->message, "json-glib");
+}
+
 static GPtrArray *
 read_file(const char *folder, const char *name, GError **error)
 {
@@ -99,7 +109,11 @@ reads_samples(void)
     for (guint i = 0; i < G_N_ELEMENTS(samples); i++) {
         const Sample *s = &samples[i];
         g_autoptr(GError) error = NULL;
-        g_autoptr(GPtrArray) tables = read_file("tests/data/nccl-tests", s->name, &error);
+        g_autoptr(GPtrArray) tables = NULL;
+
+        if (g_str_has_suffix(s->name, ".json") && !can_json())
+            continue;
+        tables = read_file("tests/data/nccl-tests", s->name, &error);
 
         CHECK_NO_ERROR(error);
         CHECK(tables && tables->len == s->n_tables, "%s: %u tables", s->name,
@@ -140,6 +154,8 @@ reads_what_is_around(void)
     CU_ASSERT_EQUAL(row->min_us, 12);
     CU_ASSERT_EQUAL(row->max_us, 16);
     CU_ASSERT_EQUAL(m->root, 0);
+    if (!json)
+        return;
     m = json->pdata[0];
     row = &g_array_index(m->rows, TtMeasuredRow, 0);
     CU_ASSERT_EQUAL(row->min_us, 55);
@@ -218,7 +234,7 @@ refuses_what_is_none(void)
           "without a single result" },
     };
 
-    for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+    for (guint i = 0; i < (can_json() ? G_N_ELEMENTS(rows) : 3); i++) {
         GError *error = NULL;
         g_autoptr(GPtrArray) tables =
             tt_measured_parse("a.log", rows[i].text, strlen(rows[i].text), &error);
@@ -235,11 +251,12 @@ refuses_deep_json(void)
     GError *error = NULL;
     g_autoptr(GPtrArray) tables = NULL;
 
-    for (guint i = 0; i < 200000; i++)
+    for (guint i = 0; can_json() && i < 200000; i++)
         g_string_append_c(text, '[');
     tables = tt_measured_parse("a.json", text->str, text->len, &error);
     CU_ASSERT_PTR_NULL(tables);
-    CHECK_ERROR(error, TT_MEASURED_ERROR, TT_MEASURED_ERROR_FILE, "more than 64 deep");
+    CHECK_ERROR(error, TT_MEASURED_ERROR, TT_MEASURED_ERROR_FILE,
+                can_json() ? "more than 64 deep" : "json-glib");
     g_string_free(text, TRUE);
 }
 
@@ -294,7 +311,7 @@ reads_the_published_files(void)
     guint n_files = 0, n_rows = 0, n_anomalous = 0;
     const char *name;
 
-    while (dir && (name = g_dir_read_name(dir))) {
+    while (dir && can_json() && (name = g_dir_read_name(dir))) {
         g_autoptr(GError) error = NULL;
         g_autoptr(GPtrArray) tables = NULL;
         const TtMeasured *m;
@@ -311,6 +328,8 @@ reads_the_published_files(void)
         CHECK(m->collective && m->machine && m->gpu && m->quality, "%s lacks facts", name);
         CHECK(m->ngpus == m->nnodes * m->gpus_per_node, "%s: %u GPUs", name, m->ngpus);
     }
+    if (!can_json())
+        return;
     CHECK(n_files == 156, "%u files", n_files);
     CHECK(n_rows == 4650 - 10, "%u rows", n_rows); /* 7 of wrong results, 3 of another tool */
     CHECK(n_anomalous == 11, "%u anomalous", n_anomalous);
