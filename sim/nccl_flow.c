@@ -1,0 +1,30 @@
+#include "sim/nccl_flow_private.h"
+
+/* How far a leap over rounds that do not recur exactly may be off. The constants are no better. */
+#define LEAP_TOLERANCE 1e-3
+
+gboolean
+tt_nccl_flow_us(const TtNcclPlace *place, const TtNcclCall *call, gboolean record, double *time_us,
+                TtSimResult *result, GError **error)
+{
+    g_autoptr(TtPlan) plan = tt_nccl_full_plan(place->comm, call, error);
+    g_autoptr(TtProfile) profile = NULL;
+    TtSimOptions options = { .level = TT_LEVEL_FLOW,
+                             .record = record,
+                             .even_pieces = TRUE,
+                             .leap_tolerance = LEAP_TOLERANCE };
+    TtSimResult out;
+
+    if (!plan)
+        return FALSE;
+    options.profile = profile = tt_nccl_profile(place, call, plan);
+    if (!tt_sim_run(plan, place->topo, &options, &out, error))
+        return FALSE;
+    *time_us = tt_nccl_join_us(tt_nccl_call_us(place->costs, place->effects, place->machine),
+                               tt_nccl_start_us(place->costs, place->machine) + out.time_ps / 1e6);
+    if (result)
+        *result = out;
+    else
+        tt_sim_result_clear(&out);
+    return TRUE;
+}
