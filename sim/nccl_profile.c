@@ -207,41 +207,98 @@ set_tree(Making *m)
 
 /* --- in-switch reduction ------------------------------------------------------------------------ */
 
-/* A rank's way to the switch takes K = rounds x chunks messages, one every gap; the last goes on over
- * four hops (to the switch, the head, the switch, all), and 2 log2 M between nodes. In all
- *
- *     (K - 1) gap + 4 (latency + transfer) + 2 log2 M (latency + transfer) = what the closed form says
- */
-static void
-set_nvls(Making *m)
+#define FEW_ROUNDS 8
+
+/* What the closed form says of one operation, and what of it each connection has to spend. */
+typedef struct {
+    double fixed_us, body_us; /* to the first chunk's end, all the others */
+    double link_gbps;         /* of data, of a GPU's way to the switch */
+    double net_hop_us;
+} Nvls;
+
+static Nvls
+nvls_times(const Making *m)
 {
     const TtNcclMachine *machine = m->place->machine;
     const double *v = m->place->costs;
     const TtNcclChoice *choice = &m->call->choice;
-    gboolean whole = m->call->op.func == TT_NCCL_ALLREDUCE, one = machine->n_nodes < 2;
+    gboolean whole = m->call->op.func == TT_NCCL_ALLREDUCE;
     double heads = MAX(1, machine->heads), M = machine->n_nodes, bytes = (double)m->call->op.bytes;
     double per_round = (double)machine->nvls_channels * heads * (double)choice->chunk_bytes;
-    double rounds = MAX(1, bytes / MAX(per_round, 1));
-    double start_us = v[TT_COST_NVLS_START] * v[tt_cost_gen(machine->gen, TT_GEN_NVLS_START)];
-    double link = machine->nvlink_gbps * v[TT_COST_NVLS_SHARE] *
-                  v[tt_cost_gen(machine->gen, TT_GEN_NVLS_SHARE)];
-    double net = one ? INFINITY : m->step.nics_gbps * M / (2 * (M - 1));
-    double body_us, gap_us, transfer_us = move_us(m->message_bytes * m->n_channels, link);
-    double round_us = one ? v[TT_COST_NVLS_ROUND] * v[tt_cost_gen(machine->gen, TT_GEN_NVLS_ROUND)]
-                          : v[TT_COST_NVLSTREE_ROUND];
+    double rounds = MAX(1, bytes / MAX(per_round, 1)), rate, link;
+    Nvls t = { 0 };
 
-    body_us = rounds * round_us +
-              move_us(bytes, narrowest(whole ? link * heads / (heads + 1) : link, net, INFINITY));
-    gap_us = body_us / ((double)m->plan->n_rounds * m->plan->n_chunks);
-    set_hop(m, TT_HOP_LOCAL, (start_us + gap_us) / 4 - transfer_us, m->wires.switch_us, INFINITY,
-            gap_us);
-    m->profile->hop_wire_factor[TT_HOP_LOCAL] = factor(m->wires.inner_gbps, link);
-    if (!one)
-        set_net(m,
-                m->step.hop_net_us * v[TT_COST_NVLSTREE_HOP] *
-                        (choice->algo == TT_NCCL_NVLS ? log2(M) : 1) -
-                    move_us(m->message_bytes * m->n_channels * heads, m->step.nics_gbps),
-                INFINITY, 0);
+    t.fixed_us = v[TT_COST_NVLS_START] * v[tt_cost_gen(machine->gen, TT_GEN_NVLS_START)];
+    t.link_gbps = machine->nvlink_gbps * v[TT_COST_NVLS_SHARE] *
+                  v[tt_cost_gen(machine->gen, TT_GEN_NVLS_SHARE)];
+    link = whole ? t.link_gbps * heads / (heads + 1) : t.link_gbps;
+    if (M < 2) {
+        t.body_us =
+            rounds * v[TT_COST_NVLS_ROUND] * v[tt_cost_gen(machine->gen, TT_GEN_NVLS_ROUND)] +
+            move_us(bytes, link);
+        return t;
+    }
+    rate = narrowest(link, m->step.nics_gbps * M / (2 * (M - 1)), INFINITY);
+    t.net_hop_us = m->step.hop_net_us * v[TT_COST_NVLSTREE_HOP];
+    if (choice->algo == TT_NCCL_NVLS) /* the network adds up: a hop there, a hop back */
+        t.net_hop_us *= log2(M);
+    t.fixed_us += move_us(v[TT_COST_NVLSTREE_FILL] * MIN(bytes, per_round), rate);
+    t.body_us = rounds * v[TT_COST_NVLSTREE_ROUND] + move_us(bytes, rate);
+    return t;
+}
+
+/* Between nodes: at the rate at which the busiest NIC, of a node with two children, is just full; faster where
+ * there are few rounds, since then not all its messages come at once. A message that is under way for
+ * longer than a hop takes the rest from what the first chunk needs anyway. */
+static void
+set_nvls_net(Making *m, Nvls *t)
+{
+    double M = m->place->machine->n_nodes, heads = MAX(1, m->place->machine->heads);
+    double rounds = (double)m->plan->n_rounds, few = rounds < FEW_ROUNDS ? 1 / rounds : 0;
+    double load = (M < 3 ? 1 : 2 - few) * m->n_channels * heads;
+    double transfer_us = move_us(m->message_bytes * load, m->step.nics_gbps);
+
+    set_net(m, t->net_hop_us - transfer_us, m->step.nics_gbps / load, 0);
+    t->fixed_us -= 2 * ceil(log2(M)) * MAX(0, transfer_us - t->net_hop_us);
+}
+
+/* Once a round a head's message joins those of all channels on the way to the switch. If the way is full
+ * then, the others may go faster, so that rounds take @transfer_us a chunk all the same. */
+static double
+make_room_us(const Making *m, double transfer_us, double link_gbps)
+{
+    double H = m->plan->n_chunks,
+           pair_us = move_us(2 * m->message_bytes * m->n_channels, link_gbps);
+
+    if (m->call->op.func != TT_NCCL_ALLREDUCE || H < 2 || pair_us <= transfer_us)
+        return transfer_us;
+    return (H * transfer_us - pair_us) / (H - 1);
+}
+
+/* A rank's way to the switch takes K = rounds x chunks messages, one after the other; the last goes on over
+ * four hops (to the switch, the head, the switch, all), and those between nodes. In all
+ *
+ *     (K - 1) transfer + 4 (transfer + latency) = fixed + body
+ */
+static void
+set_nvls(Making *m)
+{
+    double K = (double)m->plan->n_rounds * m->plan->n_chunks, transfer_us, latency_us, link;
+    Nvls t = nvls_times(m);
+
+    if (m->place->machine->n_nodes > 1)
+        set_nvls_net(m, &t);
+    transfer_us = t.body_us / K;
+    latency_us = (t.fixed_us - 3 * transfer_us) / 4;
+    if (latency_us < 0) {
+        latency_us = 0;
+        transfer_us = (t.fixed_us + t.body_us) / (K + 3);
+    }
+    m->profile->hop_wire_factor[TT_HOP_LOCAL] = factor(m->wires.inner_gbps, t.link_gbps);
+    link = m->wires.inner_gbps / m->profile->hop_wire_factor[TT_HOP_LOCAL];
+    transfer_us = make_room_us(m, transfer_us, link);
+    set_hop(m, TT_HOP_LOCAL, latency_us, m->wires.switch_us, m->message_bytes / transfer_us / 1e3,
+            0);
 }
 
 /* --- all of them -------------------------------------------------------------------------------- */
