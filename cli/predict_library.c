@@ -4,6 +4,7 @@
 #include "cli/crossovers.h"
 #include "cli/explain_choice.h"
 #include "cli/outlets.h"
+#include "cli/progress.h"
 #include "cli/table.h"
 #include "plots/plot.h"
 
@@ -14,7 +15,22 @@ typedef struct {
     TtReport *report;
     TtLibrary *library;
     GArray *pairs; /* TtLibraryPair; empty: NCCL chooses */
+    const char *source;
+    TtProgress progress;
+    GPtrArray *timelines; /* TtTimeline, of the last size */
 } Predict;
+
+/* A row and what it borrows. */
+typedef struct {
+    TtRow row;
+    TtLibraryTime time;
+} Predicted;
+
+static void
+predicted_clear(gpointer predicted)
+{
+    tt_library_time_clear(&((Predicted *)predicted)->time);
+}
 
 /* --algo all: every pair that is on for at least one of the sizes. */
 static void
@@ -53,53 +69,69 @@ print_heading(const Predict *p)
         tt_report_comment(p->report, "set %s", p->options->settings[i]);
     for (guint i = 0; p->options->env && p->options->env[i]; i++)
         tt_report_comment(p->report, "env %s", p->options->env[i]);
-    tt_report_comment(p->report, "%s", tt_library_time_source());
+    tt_report_comment(p->report, "%s", p->source);
+}
+
+/* One choice at one size. FALSE with an error: NCCL fails, the pair is off, or there is no plan for it. */
+static gboolean
+predict_one(const Predict *p, const TtCase *c, const TtLibraryPair *pair, gboolean record,
+            Predicted *out, GError **error)
+{
+    TtNcclOp op = tt_library_op(p->library, c);
+    TtNcclChoice choice;
+    TtNcclCall call;
+
+    if (!tt_library_choose(p->library, &op, pair, &choice, error))
+        return FALSE;
+    call = tt_library_call(p->library, c, p->options->root, &choice);
+    if (!tt_library_time(p->library, &call, p->options->level, record, &out->time, error))
+        return FALSE;
+    out->row = tt_library_row(p->library, c, &choice, &out->time);
+    if (p->options->collective == TT_BROADCAST || p->options->collective == TT_REDUCE)
+        out->row.root = p->options->root;
+    return TRUE;
 }
 
 /* Returns how many rows, 0 with an error. With --algo all, what a type rules out is left out. */
 static guint
-make_rows(const Predict *p, const TtCase *c, TtRow *rows, GError **error)
+predict_case(const Predict *p, const TtCase *c, gboolean record, GArray *rows, GError **error)
 {
-    TtNcclOp op = tt_library_op(p->library, c);
-    guint n = 0, fastest = 0, tries = MAX(1, p->pairs->len);
+    guint first = rows->len, fastest = first, tries = MAX(1, p->pairs->len);
 
     for (guint i = 0; i < tries; i++) {
         const TtLibraryPair *pair =
             p->pairs->len ? &g_array_index(p->pairs, TtLibraryPair, i) : NULL;
-        TtNcclChoice choice;
-        gboolean may_miss = p->options->algo_all && (n > 0 || i + 1 < tries);
+        gboolean may_miss = p->options->algo_all && (rows->len > first || i + 1 < tries);
+        Predicted predicted = { 0 };
 
-        if (!tt_library_choose(p->library, &op, pair, &choice, may_miss ? NULL : error)) {
+        if (!predict_one(p, c, pair, record, &predicted, may_miss ? NULL : error)) {
             if (!may_miss)
                 return 0;
             continue;
         }
-        rows[n] = tt_library_row(p->library, c, &choice);
-        if (p->options->collective == TT_BROADCAST || p->options->collective == TT_REDUCE)
-            rows[n].root = p->options->root;
-        fastest = rows[n].time_us < rows[fastest].time_us ? n : fastest;
-        n++;
+        g_array_append_val(rows, predicted);
+        if (predicted.row.time_us < g_array_index(rows, Predicted, fastest).row.time_us)
+            fastest = rows->len - 1;
     }
-    rows[fastest].fastest = TRUE;
-    return n;
+    g_array_index(rows, Predicted, fastest).row.fastest = TRUE;
+    return rows->len - first;
 }
 
 /* Rows of all cases, before anything is printed: what fails prints nothing. */
 static gboolean
-predict_cases(const Predict *p, const GArray *cases, GArray *rows, GError **error)
+predict_cases(Predict *p, const GArray *cases, GArray *rows, GError **error)
 {
-    guint most = MAX(1, p->pairs->len);
+    gboolean record = tt_outlets_want_timelines(p->options);
 
     for (guint i = 0; i < cases->len; i++) {
-        guint before = rows->len, n;
+        const TtCase *c = &g_array_index(cases, TtCase, i);
+        g_autofree char *size = tt_format_bytes(c->bytes);
 
-        g_array_set_size(rows, before + most);
-        n = make_rows(p, &g_array_index(cases, TtCase, i), &g_array_index(rows, TtRow, before),
-                      error);
-        if (n == 0)
+        tt_progress_show(&p->progress, "predicting %s", size);
+        if (predict_case(p, c, record && i + 1 == cases->len, rows, error) == 0)
             return FALSE;
-        g_array_set_size(rows, before + n);
     }
+    tt_progress_wipe(&p->progress);
     return TRUE;
 }
 
@@ -109,11 +141,13 @@ print_rows(const Predict *p, const GArray *rows)
     if (tt_report_is_table(p->report))
         tt_print_library_header();
     for (guint i = 0; i < rows->len; i++) {
-        const TtRow *row = &g_array_index(rows, TtRow, i);
+        Predicted *predicted = &g_array_index(rows, Predicted, i);
 
-        tt_report_add(p->report, row);
+        tt_report_add(p->report, &predicted->row);
         if (tt_report_is_table(p->report))
-            tt_print_library_row(row, p->pairs->len > 1);
+            tt_print_library_row(&predicted->row, p->pairs->len > 1);
+        if (predicted->time.timeline)
+            g_ptr_array_add(p->timelines, g_steal_pointer(&predicted->time.timeline));
     }
 }
 
@@ -125,9 +159,9 @@ check_options(const TtOptions *options, const TtLibrary *library, gboolean expla
                     options->root, library->comm.n_ranks);
         return FALSE;
     }
-    if (tt_outlets_want_timelines(options)) {
+    if (tt_outlets_want_timelines(options) && options->level != TT_LEVEL_FLOW) {
         g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
-                    "--trace and --timeline show simulated plans; --library nccl has none here");
+                    "--trace and --timeline show simulated plans: use --level flow");
         return FALSE;
     }
     if (explain && options->csv) {
@@ -151,6 +185,7 @@ finish(Predict *p, GError **error)
         tt_report_comment(p->report, "%s: %s", p->pairs->len ? "Fastest" : "Chosen", crossovers);
     }
     return tt_report_finish(p->report, error) &&
+           tt_outlets_write_timelines(p->options, p->timelines, error) &&
            tt_outlets_plot(p->report, p->options, tt_plot_predict, title, error);
 }
 
@@ -162,11 +197,20 @@ tt_predict_library(const TtOptions *options, gboolean explain, GError **error)
                                    TT_FIELDS_FASTEST);
     g_autoptr(GArray) pairs = g_array_new(FALSE, FALSE, sizeof(TtLibraryPair));
     g_autoptr(TtLibrary) library = NULL;
-    g_autoptr(GArray) cases = NULL, rows = g_array_new(FALSE, TRUE, sizeof(TtRow));
-    Predict p = { .options = options, .report = report, .pairs = pairs };
+    g_autoptr(GArray) cases = NULL, rows = g_array_new(FALSE, TRUE, sizeof(Predicted));
+    g_autoptr(GPtrArray) timelines =
+        g_ptr_array_new_with_free_func((GDestroyNotify)tt_timeline_free);
+    Predict p = { .options = options,
+                  .report = report,
+                  .pairs = pairs,
+                  .timelines = timelines,
+                  .progress = tt_progress_begin(options->quiet),
+                  .source = tt_library_time_source(options->level, error) };
 
-    if (!tt_outlets_check(options, error))
+    g_array_set_clear_func(rows, predicted_clear);
+    if (!p.source || !tt_outlets_check(options, error))
         return TT_EXIT_USAGE;
+    tt_report_config(report, "level", "%s", tt_level_name(options->level));
     p.library = library = tt_library_open(options, report, error);
     if (!library || !check_options(options, library, explain, error))
         return TT_EXIT_USAGE;
