@@ -10,6 +10,9 @@
 
 #include <stdio.h>
 
+/* How often to look whether all is done. */
+#define LOOK_US 2000
+
 typedef struct {
     const TtOptions *options;
     TtReport *report;
@@ -92,62 +95,114 @@ predict_one(const Predict *p, const TtCase *c, const TtLibraryPair *pair, gboole
     return TRUE;
 }
 
-/* Returns how many rows, 0 with an error. With --algo all, what a type rules out is left out. */
-static guint
-predict_case(const Predict *p, const TtCase *c, gboolean record, GArray *rows, GError **error)
-{
-    guint first = rows->len, fastest = first, tries = MAX(1, p->pairs->len);
+/* One size: its rows, or why there are none. */
+typedef struct {
+    const Predict *p;
+    const TtCase *c;
+    gboolean record;
+    GArray *rows; /* Predicted */
+    GError *error;
+} Job;
 
+/* On a thread of its own. With --algo all, what a type rules out is left out. */
+static void
+predict_case(gpointer data, gpointer unused)
+{
+    Job *job = data;
+    const Predict *p = job->p;
+    guint fastest = 0, tries = MAX(1, p->pairs->len);
+
+    (void)unused;
     for (guint i = 0; i < tries; i++) {
         const TtLibraryPair *pair =
             p->pairs->len ? &g_array_index(p->pairs, TtLibraryPair, i) : NULL;
-        gboolean may_miss = p->options->algo_all && (rows->len > first || i + 1 < tries);
+        gboolean may_miss = p->options->algo_all && (job->rows->len > 0 || i + 1 < tries);
         Predicted predicted = { 0 };
 
-        if (!predict_one(p, c, pair, record, &predicted, may_miss ? NULL : error)) {
-            if (!may_miss)
-                return 0;
-            continue;
+        if (predict_one(p, job->c, pair, job->record, &predicted, may_miss ? NULL : &job->error)) {
+            g_array_append_val(job->rows, predicted);
+            if (predicted.row.time_us < g_array_index(job->rows, Predicted, fastest).row.time_us)
+                fastest = job->rows->len - 1;
+        } else if (!may_miss) {
+            return;
         }
-        g_array_append_val(rows, predicted);
-        if (predicted.row.time_us < g_array_index(rows, Predicted, fastest).row.time_us)
-            fastest = rows->len - 1;
     }
-    g_array_index(rows, Predicted, fastest).row.fastest = TRUE;
-    return rows->len - first;
-}
-
-/* Rows of all cases, before anything is printed: what fails prints nothing. */
-static gboolean
-predict_cases(Predict *p, const GArray *cases, GArray *rows, GError **error)
-{
-    gboolean record = tt_outlets_want_timelines(p->options);
-
-    for (guint i = 0; i < cases->len; i++) {
-        const TtCase *c = &g_array_index(cases, TtCase, i);
-        g_autofree char *size = tt_format_bytes(c->bytes);
-
-        tt_progress_show(&p->progress, "predicting %s", size);
-        if (predict_case(p, c, record && i + 1 == cases->len, rows, error) == 0)
-            return FALSE;
-    }
-    tt_progress_wipe(&p->progress);
-    return TRUE;
+    g_array_index(job->rows, Predicted, fastest).row.fastest = TRUE;
 }
 
 static void
-print_rows(const Predict *p, const GArray *rows)
+job_clear(gpointer job)
+{
+    g_array_unref(((Job *)job)->rows);
+    g_clear_error(&((Job *)job)->error);
+}
+
+/* All sizes, on as many threads as there are cores. What comes out does not depend on them. */
+static GArray *
+predict_cases(Predict *p, const GArray *cases)
+{
+    GArray *jobs = g_array_sized_new(FALSE, TRUE, sizeof(Job), cases->len);
+    gboolean record = tt_outlets_want_timelines(p->options);
+    GThreadPool *pool =
+        g_thread_pool_new(predict_case, NULL, (int)g_get_num_processors(), FALSE, NULL);
+
+    g_array_set_size(jobs, cases->len);
+    g_array_set_clear_func(jobs, job_clear);
+    for (guint i = cases->len; i-- > 0;) { /* the largest take longest: they go first */
+        Job *job = &g_array_index(jobs, Job, i);
+
+        *job = (Job){ .p = p,
+                      .c = &g_array_index(cases, TtCase, i),
+                      .record = record && i + 1 == cases->len,
+                      .rows = g_array_new(FALSE, TRUE, sizeof(Predicted)) };
+        g_array_set_clear_func(job->rows, predicted_clear);
+        g_thread_pool_push(pool, job, NULL);
+    }
+    while (g_thread_pool_unprocessed(pool) > 0) {
+        g_usleep(LOOK_US);
+        tt_progress_show(&p->progress, "predicting, %u sizes to go",
+                         g_thread_pool_unprocessed(pool));
+    }
+    g_thread_pool_free(pool, FALSE, TRUE);
+    tt_progress_wipe(&p->progress);
+    return jobs;
+}
+
+/* What fails prints nothing: the first failure is the one told. */
+static gboolean
+find_failure(GArray *jobs, GError **error)
+{
+    for (guint i = 0; i < jobs->len; i++) {
+        Job *job = &g_array_index(jobs, Job, i);
+
+        if (job->error) {
+            g_propagate_error(error, g_steal_pointer(&job->error));
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+static void
+print_row(const Predict *p, Predicted *predicted)
+{
+    tt_report_add(p->report, &predicted->row);
+    if (tt_report_is_table(p->report))
+        tt_print_library_row(&predicted->row, p->pairs->len > 1);
+    if (predicted->time.timeline)
+        g_ptr_array_add(p->timelines, g_steal_pointer(&predicted->time.timeline));
+}
+
+static void
+print_rows(const Predict *p, const GArray *jobs)
 {
     if (tt_report_is_table(p->report))
         tt_print_library_header();
-    for (guint i = 0; i < rows->len; i++) {
-        Predicted *predicted = &g_array_index(rows, Predicted, i);
+    for (guint i = 0; i < jobs->len; i++) {
+        GArray *rows = g_array_index(jobs, Job, i).rows;
 
-        tt_report_add(p->report, &predicted->row);
-        if (tt_report_is_table(p->report))
-            tt_print_library_row(&predicted->row, p->pairs->len > 1);
-        if (predicted->time.timeline)
-            g_ptr_array_add(p->timelines, g_steal_pointer(&predicted->time.timeline));
+        for (guint r = 0; r < rows->len; r++)
+            print_row(p, &g_array_index(rows, Predicted, r));
     }
 }
 
@@ -197,7 +252,7 @@ tt_predict_library(const TtOptions *options, gboolean explain, GError **error)
                                    TT_FIELDS_FASTEST);
     g_autoptr(GArray) pairs = g_array_new(FALSE, FALSE, sizeof(TtLibraryPair));
     g_autoptr(TtLibrary) library = NULL;
-    g_autoptr(GArray) cases = NULL, rows = g_array_new(FALSE, TRUE, sizeof(Predicted));
+    g_autoptr(GArray) cases = NULL, jobs = NULL;
     g_autoptr(GPtrArray) timelines =
         g_ptr_array_new_with_free_func((GDestroyNotify)tt_timeline_free);
     Predict p = { .options = options,
@@ -207,7 +262,6 @@ tt_predict_library(const TtOptions *options, gboolean explain, GError **error)
                   .progress = tt_progress_begin(options->quiet),
                   .source = tt_library_time_source(options->level, error) };
 
-    g_array_set_clear_func(rows, predicted_clear);
     if (!p.source || !tt_outlets_check(options, error))
         return TT_EXIT_USAGE;
     tt_report_config(report, "level", "%s", tt_level_name(options->level));
@@ -216,11 +270,12 @@ tt_predict_library(const TtOptions *options, gboolean explain, GError **error)
         return TT_EXIT_USAGE;
     list_pairs(&p);
     cases = tt_options_cases(options, library->comm.n_ranks);
-    if (!predict_cases(&p, cases, rows, error))
+    jobs = predict_cases(&p, cases);
+    if (find_failure(jobs, error))
         return TT_EXIT_USAGE;
     print_heading(&p);
     if (explain)
         tt_explain_choice(report, library, cases);
-    print_rows(&p, rows);
+    print_rows(&p, jobs);
     return finish(&p, error) ? TT_EXIT_GOOD : TT_EXIT_FAILED;
 }
