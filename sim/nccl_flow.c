@@ -2,6 +2,7 @@
 
 /* How far a leap over rounds that do not recur exactly may be off. The constants are no better. */
 #define LEAP_TOLERANCE 1e-3
+#define FEW_ROUNDS     64 /* looking for a short cut costs as much as going all the way */
 
 gboolean
 tt_nccl_flow_us(const TtNcclPlace *place, const TtNcclCall *call, gboolean record, double *time_us,
@@ -9,16 +10,19 @@ tt_nccl_flow_us(const TtNcclPlace *place, const TtNcclCall *call, gboolean recor
 {
     g_autoptr(TtPlan) plan = tt_nccl_full_plan(place->comm, call, error);
     g_autoptr(TtProfile) profile = NULL;
-    TtSimOptions options = { .level = TT_LEVEL_FLOW,
-                             .record = record,
-                             .even_pieces = TRUE,
-                             .leap_tolerance = LEAP_TOLERANCE };
+    g_autoptr(TtPlan) merged = NULL;
+    TtSimOptions options = { .level = TT_LEVEL_FLOW, .record = record, .even_pieces = TRUE };
     TtSimResult out;
+    guint times = 1;
 
     if (!plan)
         return FALSE;
+    options.leap_tolerance = plan->n_rounds > FEW_ROUNDS ? LEAP_TOLERANCE : 0;
     options.profile = profile = tt_nccl_profile(place, call, plan);
-    if (!tt_sim_run(plan, place->topo, &options, &out, error))
+    merged = record ? NULL : tt_nccl_merged_plan(place->comm, call, plan, &times);
+    for (guint hop = 0; merged && hop < TT_N_HOPS; hop++)
+        profile->hop_bytes_per_s[hop] *= times;
+    if (!tt_sim_run(merged ? merged : plan, place->topo, &options, &out, error))
         return FALSE;
     *time_us = tt_nccl_join_us(tt_nccl_call_us(place->costs, place->effects, place->machine),
                                tt_nccl_start_us(place->costs, place->machine) + out.time_ps / 1e6);

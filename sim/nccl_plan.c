@@ -121,8 +121,10 @@ slots_of(const TtNcclChoice *choice, TtNcclFunc func)
     return BUFFER_STEPS;
 }
 
-TtPlan *
-tt_nccl_plan_of_bytes(const TtNcclComm *comm, const TtNcclCall *call, guint64 bytes, GError **error)
+/* @times: so many channels in one. */
+static TtPlan *
+make_plan(const TtNcclComm *comm, const TtNcclCall *call, guint64 bytes, guint times,
+          GError **error)
 {
     const TtNcclChoice *choice = &call->choice;
     TtPlanSpec spec = {
@@ -132,9 +134,9 @@ tt_nccl_plan_of_bytes(const TtNcclComm *comm, const TtNcclCall *call, guint64 by
         .type = call->type,
         .redop = call->redop,
         .root = call->root,
-        .n_channels = choice->used_channels,
+        .n_channels = choice->used_channels / times,
         .n_slots = slots_of(choice, call->op.func),
-        .slot_bytes = choice->n_loops > 1 ? choice->chunk_bytes : 0,
+        .slot_bytes = choice->n_loops > 1 ? choice->chunk_bytes * times : 0,
         .group_size = comm->ranks_per_node,
     };
     Orders orders;
@@ -151,7 +153,7 @@ tt_nccl_plan_of_bytes(const TtNcclComm *comm, const TtNcclCall *call, guint64 by
 TtPlan *
 tt_nccl_plan(const TtNcclComm *comm, const TtNcclCall *call, GError **error)
 {
-    return tt_nccl_plan_of_bytes(comm, call, call->op.bytes, error);
+    return make_plan(comm, call, call->op.bytes, 1, error);
 }
 
 TtPlan *
@@ -162,5 +164,40 @@ tt_nccl_full_plan(const TtNcclComm *comm, const TtNcclCall *call, GError **error
 
     if (choice->used_channels > 1 && choice->channel_bytes > 0)
         bytes = choice->used_channels * choice->channel_bytes;
-    return tt_nccl_plan_of_bytes(comm, call, MAX(bytes, size), error);
+    return make_plan(comm, call, MAX(bytes, size), 1, error);
+}
+
+/* --- channels that take the same way -------------------------------------------------------------- */
+
+/* Channels from this one on repeat those before. */
+static guint
+period(const TtPlan *plan, guint algo)
+{
+    guint n = plan->spec.wiring ? plan->spec.wiring->n_channels : plan->spec.n_channels;
+
+    switch (algo) {
+    case TT_NCCL_TREE: return 2 * n;  /* once for each tree */
+    case TT_NCCL_NVLS_TREE: return 2; /* the trees take turns */
+    case TT_NCCL_NVLS:
+    case TT_NCCL_COLLNET_DIRECT:
+    case TT_NCCL_PAT: return 1;
+    default: return n;
+    }
+}
+
+TtPlan *
+tt_nccl_merged_plan(const TtNcclComm *comm, const TtNcclCall *call, const TtPlan *full,
+                    guint *times)
+{
+    guint n = full->spec.n_channels, every = period(full, call->choice.algo);
+    guint64 bytes = full->spec.count * tt_type_bytes(full->spec.type);
+    TtPlan *plan;
+
+    if (n <= every || n % every != 0)
+        return NULL;
+    plan = make_plan(comm, call, bytes, n / every, NULL);
+    if (plan && plan->n_rounds != full->n_rounds)
+        g_clear_pointer(&plan, tt_plan_free);
+    *times = n / every;
+    return plan;
 }
