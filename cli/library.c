@@ -228,6 +228,7 @@ search(TtLibrary *library, const TtOptions *options, TtReport *report, GError **
     for (guint i = 0; warnings && warnings[i]; i++)
         tt_report_warn(report, "%s", warnings[i]);
     library->topo = g_steal_pointer(&topo);
+    library->node = g_steal_pointer(&node);
     return TRUE;
 }
 
@@ -256,6 +257,7 @@ tt_library_free(TtLibrary *library)
         return;
     tt_nccl_env_clear(&library->env);
     tt_topology_free(library->topo);
+    tt_nccl_xml_free(library->node);
     g_free(library->topology);
     g_free(library);
 }

@@ -20,6 +20,7 @@ typedef struct {
     TtNcclFunc func;
     TtNcclTable table; /* of that collective */
     TtTopology *topo;
+    TtNcclXml *node; /* as NCCL sees it */
     TtNcclMachine machine;
     char *topology; /* for headings */
 } TtLibrary;

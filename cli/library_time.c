@@ -89,8 +89,9 @@ gboolean
 tt_library_time(const TtLibrary *library, const TtNcclCall *call, TtLevel level, gboolean record,
                 TtLibraryTime *time, GError **error)
 {
-    TtNcclPlace place = { library->topo, &library->comm, &library->machine,
-                          tt_nccl_costs_built_in()->value, &tt_no_effects };
+    TtNcclPlace place = { library->topo,     &library->comm,
+                          &library->machine, tt_nccl_costs_built_in()->value,
+                          &tt_no_effects,    library->node };
     TtLibraryTime out = { 0 };
     gboolean good = find_bound(library, call, &out, error);
 

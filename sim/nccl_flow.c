@@ -13,6 +13,7 @@ tt_nccl_flow_us(const TtNcclPlace *place, const TtNcclCall *call, gboolean recor
     g_autoptr(TtPlan) merged = NULL;
     TtSimOptions options = { .level = TT_LEVEL_FLOW, .record = record, .even_pieces = TRUE };
     TtSimResult out;
+    TtNcclRoutes routes;
     guint times = 1;
 
     if (!plan)
@@ -22,7 +23,8 @@ tt_nccl_flow_us(const TtNcclPlace *place, const TtNcclCall *call, gboolean recor
     merged = record ? NULL : tt_nccl_merged_plan(place->comm, call, plan, &times);
     for (guint hop = 0; merged && hop < TT_N_HOPS; hop++)
         profile->hop_bytes_per_s[hop] *= times;
-    if (!tt_sim_run(merged ? merged : plan, place->topo, &options, &out, error))
+    tt_nccl_routes_init(&routes, place, call->choice.algo);
+    if (!tt_sim_run_on(merged ? merged : plan, &routes.net, &options, &out, error))
         return FALSE;
     *time_us = tt_nccl_join_us(tt_nccl_call_us(place->costs, place->effects, place->machine),
                                tt_nccl_start_us(place->costs, place->machine) + out.time_ps / 1e6);

@@ -29,6 +29,8 @@ typedef struct {
     const TtNcclMachine *machine;
     const double *costs; /* TT_N_COSTS */
     const TtMachineEffects *effects;
+    const TtNcclXml
+        *node; /* the node comm was made of; NULL: which NICs channels use is not known */
 } TtNcclPlace;
 
 /* The schedule of @call->choice: rounds are NCCL's loops, messages its chunks, slots what its buffers hold of

@@ -111,14 +111,16 @@ orders_clear(Orders *self)
 
 /* --- the plan ---------------------------------------------------------------------------------- */
 
+/* Between nodes there is a buffer on either side, and a proxy that moves data from one to the other. */
 static guint
-slots_of(const TtNcclChoice *choice, TtNcclFunc func)
+slots_of(const TtNcclComm *comm, const TtNcclChoice *choice, TtNcclFunc func)
 {
     gboolean chain = func == TT_NCCL_BROADCAST || func == TT_NCCL_REDUCE;
+    guint buffers = comm->n_nodes > 1 ? 2 : 1;
 
     if (choice->algo == TT_NCCL_RING && choice->proto == TT_NCCL_SIMPLE && !chain)
-        return BUFFER_STEPS / RING_CHUNK_STEPS;
-    return BUFFER_STEPS;
+        return buffers * BUFFER_STEPS / RING_CHUNK_STEPS;
+    return buffers * BUFFER_STEPS;
 }
 
 /* @times: so many channels in one. */
@@ -135,7 +137,7 @@ make_plan(const TtNcclComm *comm, const TtNcclCall *call, guint64 bytes, guint t
         .redop = call->redop,
         .root = call->root,
         .n_channels = choice->used_channels / times,
-        .n_slots = slots_of(choice, call->op.func),
+        .n_slots = slots_of(comm, choice, call->op.func),
         .slot_bytes = choice->n_loops > 1 ? choice->chunk_bytes * times : 0,
         .group_size = comm->ranks_per_node,
     };

@@ -275,24 +275,26 @@ make_room_us(const Making *m, double transfer_us, double link_gbps)
     return (H * transfer_us - pair_us) / (H - 1);
 }
 
-/* A rank's way to the switch takes K = rounds x chunks messages, one after the other; the last goes on over
- * four hops (to the switch, the head, the switch, all), and those between nodes. In all
+/* A rank's way to the switch takes K = rounds x chunks messages, one after the other; the last goes over h
+ * hops and those between nodes. h is four (to the switch, the head, the switch, all), two for allgather and
+ * reduce-scatter. In all
  *
- *     (K - 1) transfer + 4 (transfer + latency) = fixed + body
+ *     (K - 1) transfer + h (transfer + latency) = fixed + body
  */
 static void
 set_nvls(Making *m)
 {
     double K = (double)m->plan->n_rounds * m->plan->n_chunks, transfer_us, latency_us, link;
+    double hops = m->call->op.func == TT_NCCL_ALLREDUCE ? 4 : 2;
     Nvls t = nvls_times(m);
 
     if (m->place->machine->n_nodes > 1)
         set_nvls_net(m, &t);
     transfer_us = t.body_us / K;
-    latency_us = (t.fixed_us - 3 * transfer_us) / 4;
+    latency_us = (t.fixed_us - (hops - 1) * transfer_us) / hops;
     if (latency_us < 0) {
         latency_us = 0;
-        transfer_us = (t.fixed_us + t.body_us) / (K + 3);
+        transfer_us = (t.fixed_us + t.body_us) / (K + hops - 1);
     }
     m->profile->hop_wire_factor[TT_HOP_LOCAL] = factor(m->wires.inner_gbps, t.link_gbps);
     link = m->wires.inner_gbps / m->profile->hop_wire_factor[TT_HOP_LOCAL];

@@ -9,6 +9,7 @@
 
 typedef struct {
     TtTopology *topo;
+    TtNcclXml *node;
     TtNcclComm *comm;
     TtNcclMachine machine;
     TtNcclTable table;
@@ -19,18 +20,17 @@ static gboolean
 setup_open(Setup *self, const char *text, TtNcclFunc func)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(TtNcclXml) node = NULL;
 
     *self = (Setup){ .topo = tt_topology_open(text, NULL, &error), .func = func };
     CHECK_NO_ERROR(error);
     if (!self->topo)
         return FALSE;
-    node = tt_nccl_xml_of_topology(self->topo, &error);
+    self->node = tt_nccl_xml_of_topology(self->topo, &error);
     self->comm = g_new0(TtNcclComm, 1);
-    tt_nccl_comm_init(self->comm, node, tt_topology_n_nodes(self->topo), VERSION, NULL, NULL,
+    tt_nccl_comm_init(self->comm, self->node, tt_topology_n_nodes(self->topo), VERSION, NULL, NULL,
                       &error);
     CHECK_NO_ERROR(error);
-    tt_nccl_machine_of_node(&self->machine, node, self->comm);
+    tt_nccl_machine_of_node(&self->machine, self->node, self->comm);
     tt_nccl_table(self->comm, func, NULL, &self->table, &error);
     CHECK_NO_ERROR(error);
     return TRUE;
@@ -40,6 +40,7 @@ static void
 setup_clear(Setup *self)
 {
     tt_topology_free(self->topo);
+    tt_nccl_xml_free(self->node);
     g_free(self->comm);
 }
 
@@ -69,7 +70,7 @@ close_to_closed_form(void)
             continue;
         for (guint64 bytes = 8; bytes <= G_GUINT64_CONSTANT(1) << 30; bytes *= 2) {
             const double *costs = tt_nccl_costs_built_in()->value;
-            TtNcclPlace place = { s.topo, s.comm, &s.machine, costs, &tt_no_effects };
+            TtNcclPlace place = { s.topo, s.comm, &s.machine, costs, &tt_no_effects, s.node };
             TtNcclCall call = { .op = { .func = s.func,
                                         .bytes = bytes,
                                         .type_bytes = 4,
