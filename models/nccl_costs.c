@@ -191,13 +191,3 @@ tt_nccl_costs_free(TtNcclCosts *costs)
     g_free(costs->name);
     g_free(costs);
 }
-
-const TtNcclCosts *
-tt_nccl_costs_built_in(void)
-{
-    static TtNcclCosts *costs;
-
-    if (g_once_init_enter(&costs))
-        g_once_init_leave(&costs, tt_nccl_costs_new());
-    return costs;
-}

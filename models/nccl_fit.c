@@ -3,8 +3,6 @@
 #include <gsl/gsl_linalg.h>
 #include <math.h>
 #include <string.h>
-#include <stdlib.h>
-#include <stdio.h>
 
 enum { N_EFFECTS = sizeof(TtMachineEffects) / sizeof(double), MAX_ITERATIONS = 40 };
 
@@ -13,8 +11,11 @@ enum { N_EFFECTS = sizeof(TtMachineEffects) / sizeof(double), MAX_ITERATIONS = 4
 #define MAX_SHIFT 0.5  /* of a logarithm, in one iteration */
 #define ENOUGH    0.02 /* change of the objective that ends it */
 
+#define TYPICAL_ROWS 25 /* of a machine whose rows weigh 1 */
+#define SITE_POWER   0.4
+
 /* Spread of effects among machines of a kind (logarithms): calls, hops, NICs, host memory. */
-static double effect_sigma[N_EFFECTS] = { 0.15, 0.05, 0.15, 0.3 };
+static const double effect_sigma[N_EFFECTS] = { 0.15, 0.05, 0.15, 0.3 };
 
 typedef struct {
     const TtFitRow *rows;
@@ -45,14 +46,14 @@ evaluate(const Fit *f, const double *x, double *residual)
         residual[i] = log(predict(f->value, &f->rows[i]) / f->rows[i].measured_us);
 }
 
-/* Many rows of one machine tell less than as many of several. */
+/* Many rows of one machine tell less than as many of several: a machine's say grows with its rows to the
+ * power of 1 - SITE_POWER. */
 static double
 row_weight(const Fit *f, guint i)
 {
     guint site = f->rows[i].site, n = f->first[site + 1] - f->first[site];
-    double e = getenv("WE") ? atof(getenv("WE")) : 0.5;
 
-    return pow(25.0 / n, e);
+    return pow((double)TYPICAL_ROWS / n, SITE_POWER);
 }
 
 static double
@@ -246,7 +247,6 @@ tt_nccl_fit(TtNcclCosts *costs, const TtFitRow *rows, guint n_rows, guint n_site
     f.jacobian = jacobian;
     f.first = first;
     f.row = row;
-    if (getenv("SIG")) sscanf(getenv("SIG"),"%lf,%lf,%lf,%lf",effect_sigma,effect_sigma+1,effect_sigma+2,effect_sigma+3);
     start(&f, costs);
     for (guint i = 0; i < MAX_ITERATIONS && improve(&f, a, b, trial, trial_residual); i++)
         ;
