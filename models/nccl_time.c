@@ -164,8 +164,10 @@ ring_us(const double *v, const TtMachineEffects *e, const TtNcclMachine *m, cons
     if (c->proto == TT_NCCL_SIMPLE) /* the second slice moves while the first is worked on */
         hops /= 1 + v[tt_cost_proto(TT_COST_HIDDEN, c->proto)] * chunk / 1e5;
     hops += outer * (s.hop_net_us + move_us(chunk, s.forward_gbps));
-    if (chain) /* a pipeline: through all hops once, then a chunk at a time */
-        return hops + (inner + outer + loops - 1) * move_us(chunk, rate);
+    if (chain) /* back to back, as measured, operations follow each other down the chain: no rank waits
+                  for the last one, and what one operation costs is the slowest rank's share of it */
+        return v[tt_cost_proto(TT_COST_BEGIN, c->proto)] + MAX(s.hop_us, s.hop_net_us) +
+               loops * move_us(chunk, rate);
     return v[tt_cost_proto(TT_COST_BEGIN, c->proto)] +
            loops * (hops + (inner + outer) * move_us(chunk, rate));
 }
