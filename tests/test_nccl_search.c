@@ -220,8 +220,7 @@ unset_env(void)
 {
     TtNcclEnv env;
 
-    memset(&env, 0xff, sizeof env); /* TT_NCCL_UNSET everywhere */
-    env.algo = env.proto = NULL;
+    tt_nccl_env_init(&env);
     return env;
 }
 
