@@ -25,8 +25,9 @@ step_bytes(const TtEngine *self, const TtLane *lane, const TtStep *step)
     if (G_LIKELY(self->uniform)) /* no need to know which chunks they are */
         return lane->piece_bytes * step->n_chunks;
     channel = tt_plan_channel(plan, lane->lane);
-    chunk =
-        plan->algo->chunk ? plan->algo->chunk(plan, lane->rank, channel, step->chunk) : step->chunk;
+    chunk = plan->algo->chunk
+                ? plan->algo->chunk(plan, self->ranks[lane->rank].agent, channel, step->chunk)
+                : step->chunk;
     return tt_plan_span_count(plan, channel, lane->round, chunk, step->n_chunks) *
            self->element_bytes;
 }
@@ -74,7 +75,7 @@ fetch_step(TtEngine *self, TtLane *lane)
 static gboolean
 dependency_done(const TtLane *lane)
 {
-    const TtLane *other = lane - lane->lane + lane->dep_lane;
+    const TtLane *other = lane + ((int)lane->dep_lane - lane->lane); /* of its unit */
 
     return other->round > lane->round ||
            (other->round == lane->round && other->step > lane->dep_step);
@@ -84,8 +85,7 @@ dependency_done(const TtLane *lane)
 static void
 park(TtEngine *self, TtLane *lane, gboolean parked)
 {
-    guint channel = tt_plan_channel(self->plan, lane->lane);
-    guint32 *waiters = &self->waiters[lane->rank * self->plan->spec.n_channels + channel];
+    guint32 *waiters = &self->waiters[tt_lane_index(self, lane) / self->lanes_per_channel];
 
     if (lane->parked == parked)
         return;
@@ -97,10 +97,9 @@ static void
 wake_dependants(TtEngine *self, TtLane *lane)
 {
     const TtPlan *plan = self->plan;
-    guint channel = tt_plan_channel(plan, lane->lane);
     TtLane *sibling;
 
-    if (self->waiters[lane->rank * plan->spec.n_channels + channel] == 0)
+    if (self->waiters[tt_lane_index(self, lane) / self->lanes_per_channel] == 0)
         return;
     sibling = lane - lane->lane % plan->lanes_per_channel;
     for (guint i = 0; i < plan->lanes_per_channel; i++)
@@ -153,7 +152,8 @@ void
 tt_lane_end_opening(TtEngine *self, TtLane *lane)
 {
     lane->opening = FALSE;
-    note_busy(self, lane);
+    if (!self->is_folded) /* see work_share() */
+        note_busy(self, lane);
     tt_lane_release(self, lane);
 }
 
@@ -189,7 +189,7 @@ begin_work(TtEngine *self, TtLane *lane)
 {
     TtTime takes_ps = work_ps(self, lane);
 
-    if (self->n_cores > 0) {
+    if (self->n_cores > 0 && !self->ranks[lane->rank].is_switch) {
         TtResource *core = tt_lane_core(self, lane);
 
         if (core->last_rank != lane->rank && core->last_rank != TT_NONE)
@@ -217,7 +217,7 @@ begin_work(TtEngine *self, TtLane *lane)
 static guint32
 peer_at(const TtEngine *self, guint32 lane_index)
 {
-    return lane_index / self->n_lanes;
+    return self->ranks[self->lanes[lane_index].rank].agent;
 }
 
 static gboolean
@@ -269,7 +269,7 @@ take_slot(TtEngine *self, TtLane *lane)
 static gboolean
 take_worker(TtEngine *self, TtLane *lane)
 {
-    if (self->profile->workers_per_rank == 0)
+    if (self->profile->workers_per_rank == 0 || self->ranks[lane->rank].is_switch)
         return TRUE;
     tt_lane_begin_wait(self, lane, TT_LANE_WORKER);
     return tt_resource_acquire(self, &self->ranks[lane->rank].workers, lane);
@@ -278,7 +278,7 @@ take_worker(TtEngine *self, TtLane *lane)
 static gboolean
 take_core(TtEngine *self, TtLane *lane)
 {
-    if (self->n_cores == 0)
+    if (self->n_cores == 0 || self->ranks[lane->rank].is_switch)
         return TRUE;
     tt_lane_begin_wait(self, lane, TT_LANE_CORE);
     return tt_resource_acquire(self, tt_lane_core(self, lane), lane);

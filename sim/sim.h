@@ -30,15 +30,19 @@ typedef struct {
     guint iterations;         /* back to back, no barrier between; 0: 1 */
     gboolean record;          /* fill the timeline (of the last iteration) */
     gboolean in_place;        /* smaller footprint */
+    gboolean whole; /* every rank and every round by itself: nothing is folded or leapt over */
 } TtSimOptions;
 
 typedef struct {
-    TtTime time_ps;    /* one collective: the whole run for one iteration, the steady-state distance
+    TtTime time_ps;  /* one collective: the whole run for one iteration, the steady-state distance
                           between ends of iterations for several */
-    TtTime bound_ps;   /* no algorithm can be faster on this topology */
-    char *limit;       /* what sets the bound: "injection of rank 0", "NICs of a node"; owned */
-    char *bottleneck;  /* the busiest link and how busy, or what lanes waited for; owned, may be NULL */
-    guint64 n_messages, n_events;
+    TtTime bound_ps; /* no algorithm can be faster on this topology */
+    char *limit;     /* what sets the bound: "injection of rank 0", "NICs of a node"; owned */
+    char *
+        bottleneck; /* the busiest link and how busy, or what lanes waited for; owned, may be NULL */
+    guint64 n_messages;   /* of all ranks and rounds */
+    guint64 n_events;     /* really handled */
+    guint folded_ranks;   /* ranks and switches for which one that behaves alike was simulated */
     TtTimeline *timeline; /* NULL unless recorded; owned */
 } TtSimResult;
 
