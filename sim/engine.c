@@ -1,5 +1,6 @@
 /* The event loop and the iterations of a rank. */
 #include "sim/engine_private.h"
+#include "sim/leap.h"
 
 /* --- iterations --------------------------------------------------------------------------------
  */
@@ -43,18 +44,24 @@ void
 tt_lane_finish(TtEngine *self, TtLane *lane)
 {
     TtRank *rank = &self->ranks[lane->rank];
+    TtTime now_ps = tt_engine_now_ps(self);
 
     lane->state = TT_LANE_FINISHED;
     if (--rank->n_left > 0)
         return;
-    if (rank->iteration == 0 && --self->ranks_in_first == 0)
-        self->first_end_ps = tt_engine_now_ps(self);
+    if (self->leaps)
+        now_ps +=
+            self->leaps
+                ->leaps[self->leaps->of_unit[tt_lane_index(self, lane) / self->lanes_per_channel]]
+                .offset_ps;
+    if (rank->iteration == 0)
+        self->first_end_ps = MAX(self->first_end_ps, now_ps);
     if (++rank->iteration < self->iterations) {
         begin_iteration(self, lane->rank);
         return;
     }
-    if (--self->ranks_left == 0)
-        self->end_ps = tt_engine_now_ps(self);
+    self->ranks_left--;
+    self->end_ps = MAX(self->end_ps, now_ps);
 }
 
 /* --- the loop ----------------------------------------------------------------------------------
@@ -119,6 +126,8 @@ tt_engine_run(TtEngine *self, GError **error)
         run_ready(self);
         if (!tt_event_queue_has_now(&self->queue)) /* nothing more at this instant, as it seems */
             tt_flows_settle(self->flows);
+        if (self->leaps && self->leaps->is_due && !tt_event_queue_has_now(&self->queue))
+            tt_leaps_consider(self);
         if (!tt_event_queue_pop(&self->queue, &event))
             break;
         if (event.time_ps == TT_TIME_MAX) {

@@ -49,6 +49,7 @@ typedef struct {
     guint8 state, op;
     guint8 queued : 1;  /* is on the ready list */
     guint8 parked : 1;  /* counted in its channel's waiters */
+    guint8 counts : 1;  /* its rounds are counted, leap.h */
     guint8 opening : 1; /* works for the start of its rank, not for a step */
     guint16 lane;       /* of the rank, as the plan counts */
     guint16 dep_lane;   /* TT_NO_LANE if none */
@@ -119,6 +120,9 @@ typedef struct {
     guint32 longest_for;
 } TtWatch;
 
+typedef struct TtLeap TtLeap; /* leap.h */
+typedef struct TtLeaps TtLeaps;
+
 typedef struct TtEngine {
     const TtPlan *plan;
     const TtNetwork *net;
@@ -156,17 +160,19 @@ typedef struct TtEngine {
     guint64 all_lanes;                        /* unfolded */
     guint64 most_steps;                       /* of one rank, all rounds */
     gboolean has_hops;                        /* kinds of connections make a difference */
+    gboolean is_connected; /* all connections are known: no cores, no workers, nothing recorded */
     gboolean is_folded;
-    gboolean is_free;  /* no step costs anything */
-    gboolean is_timed; /* lanes can be busy: steps cost, or pushing does */
-    gboolean uniform;  /* all chunks have the same number of elements */
+    TtLeaps *leaps;     /* NULL: no leaping */
+    guint64 even_bytes; /* of every piece, if they are taken as even; else 0 */
+    gboolean is_free;   /* no step costs anything */
+    gboolean is_timed;  /* lanes can be busy: steps cost, or pushing does */
+    gboolean uniform;   /* all chunks have the same number of elements */
     guint element_bytes;
 
     guint32 *ready; /* ring of lanes to look at now */
     guint32 ready_first, ready_n;
 
     guint32 ranks_left; /* ranks that have iterations to do */
-    guint32 ranks_in_first, ranks_in_last;
     TtTime first_end_ps, end_ps;
     guint64 n_messages, n_events;
 

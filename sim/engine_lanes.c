@@ -1,5 +1,6 @@
 /* A lane on its way from one state to the next; engine.h draws them. */
 #include "sim/engine_private.h"
+#include "sim/leap.h"
 
 /* --- steps -------------------------------------------------------------------------------------
  */
@@ -10,9 +11,7 @@ tt_lane_enter_round(TtEngine *self, TtLane *lane)
     lane->step = 0;
     if (self->uniform && lane->round < self->plan->n_rounds)
         lane->piece_bytes =
-            tt_plan_range(self->plan, tt_plan_channel(self->plan, lane->lane), lane->round, 0)
-                .count *
-            self->element_bytes;
+            tt_engine_piece_bytes(self, tt_plan_channel(self->plan, lane->lane), lane->round);
 }
 
 static guint64
@@ -45,6 +44,8 @@ fetch_step(TtEngine *self, TtLane *lane)
     }
     if (lane->round >= plan->n_rounds)
         return FALSE;
+    if (lane->counts && lane->step == 0 && lane->round > 0)
+        tt_leap_note_round(self, lane);
     step = plan->algo->step(plan, lane->program, lane->lane % plan->lanes_per_channel, lane->step);
     lane->op = step.op;
     lane->bytes = step.op == TT_OP_NOP ? 0 : step_bytes(self, lane, &step);

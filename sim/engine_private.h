@@ -67,6 +67,15 @@ tt_lane_note_wait(TtEngine *self, TtLane *lane, guint32 whom)
     watch->waiting_since_ps = -1;
 }
 
+/* Bytes of one chunk's piece, the same for all chunks. Only if self->uniform. */
+static inline guint64
+tt_engine_piece_bytes(const TtEngine *self, guint channel, guint64 round)
+{
+    return self->even_bytes > 0
+               ? self->even_bytes
+               : tt_plan_range(self->plan, channel, round, 0).count * self->element_bytes;
+}
+
 /* --- lanes, engine.c and engine_lanes.c --------------------------------------------------------
  */
 
@@ -102,13 +111,25 @@ tt_connection_start(TtEngine *self, guint32 connection, guint64 bytes)
     tt_flows_start(self->flows, connection, bytes);
 }
 
+void tt_leap_count_message(TtEngine *self, guint32 connection, guint32 n); /* leap.c */
+
+static inline void
+tt_engine_count_message(TtEngine *self, guint32 connection)
+{
+    guint32 n = self->connection_weight ? self->connection_weight[connection] : 1;
+
+    self->n_messages += n;
+    if (self->leaps)
+        tt_leap_count_message(self, connection, n);
+}
+
 /* Injects the message at once if no other is on its way into the connection. */
 static inline void
 tt_connection_post(TtEngine *self, guint32 connection, guint64 bytes)
 {
     TtConnection *c = &self->connections[connection];
 
-    self->n_messages += self->connection_weight ? self->connection_weight[connection] : 1;
+    tt_engine_count_message(self, connection);
     if (c->first == TT_IDLE && tt_connection_may_start(self, connection)) {
         c->first = TT_NONE;
         tt_connection_start(self, connection, bytes);

@@ -1,5 +1,6 @@
 /* Allocates a run and finds connections, workers, cores and step costs. */
 #include "sim/fold.h"
+#include "sim/leap.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -182,6 +183,16 @@ allocate(TtEngine *self, GError **error)
     return FALSE;
 }
 
+static guint64
+mean_piece_bytes(const TtPlan *plan)
+{
+    unsigned __int128 n =
+        (unsigned __int128)plan->n_chunks * plan->spec.n_channels * plan->n_rounds;
+    guint64 bytes = plan->spec.count * tt_type_bytes(plan->spec.type);
+
+    return (guint64)((bytes + n - 1) / n);
+}
+
 /* Is every switch of the plan there, and in reach of its ranks? */
 static gboolean
 check_switches(const TtEngine *self, GError **error)
@@ -225,9 +236,10 @@ tt_engine_init(TtEngine *self, const TtPlan *plan, const TtNetwork *net,
     self->n_roles = plan->n_roles;
     self->iterations = MAX(1, options->iterations);
     self->element_bytes = tt_type_bytes(plan->spec.type);
-    self->uniform = plan->spec.count % plan->n_chunks == 0;
+    self->even_bytes = options->even_pieces ? mean_piece_bytes(plan) : 0;
+    self->uniform = self->even_bytes > 0 || plan->spec.count % plan->n_chunks == 0;
     self->free_posted = TT_NONE;
-    self->ranks_left = self->ranks_in_first = self->ranks_in_last = self->n_ranks;
+    self->ranks_left = self->n_ranks;
     self->record_from_ps = TT_TIME_MAX;
 
     if ((guint64)self->n_ranks * self->n_lanes >= G_MAXINT32) {
@@ -253,8 +265,11 @@ tt_engine_init(TtEngine *self, const TtPlan *plan, const TtNetwork *net,
     self->is_timed =
         !self->is_free || self->start_ps > 0 || self->profile->lane_pushes || self->n_cores > 0;
     self->all_lanes = self->total_lanes;
-    if (!options->whole)
+    if (!options->whole) {
         tt_engine_fold(self);
+        tt_leaps_init(self,
+                      options->leap_tolerance > 0 ? options->leap_tolerance : TT_LEAP_TOLERANCE);
+    }
     return TRUE;
 }
 
@@ -272,6 +287,7 @@ tt_engine_clear(TtEngine *self)
     g_free(self->by_peers);
     g_free(self->connections);
     g_free(self->paces);
+    tt_leaps_free(self->leaps);
     g_free(self->unit_weight);
     g_free(self->connection_weight);
     g_free(self->posted);

@@ -80,3 +80,15 @@ guint tt_flows_hops(const TtFlows *self, guint32 flow,
  * link of a class is crossed by equally many flows of each class. */
 TtFlows *tt_flows_fold(const TtFlows *full, const guint32 *flow_class, guint32 n_flow_classes,
                        const guint32 *link_class, guint32 n_link_classes);
+
+/* --- for leaping -------------------------------------------------------------------------------
+ */
+
+/* A hash of where a flow is and how fast, seen from now; between instants. */
+guint64 tt_flows_state(const TtFlows *self, guint32 flow);
+
+TtTime tt_flows_left_ps(const TtFlows *self, guint32 flow); /* -1 if it does not flow */
+
+/* All bytes it was given so far; more that are only counted. */
+guint64 tt_flows_carried(const TtFlows *self, guint32 flow);
+void tt_flows_add_carried(TtFlows *self, guint32 flow, guint64 bytes);

@@ -1,7 +1,9 @@
 /* Flows and links of a kind taken together: one of each class, weighted by how many cross. */
 #include "sim/flows_private.h"
+#include "sim/partition.h"
 
 #include <math.h>
+#include <string.h>
 
 guint32
 tt_flows_n_links(const TtFlows *self)
@@ -161,4 +163,51 @@ tt_flows_prune(TtFlows *self)
             *last = moved;
         }
     }
+}
+
+/* --- for leaping -------------------------------------------------------------------------------
+ */
+
+static guint64
+bits_of(double value)
+{
+    guint64 bits;
+
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+guint64
+tt_flows_state(const TtFlows *self, guint32 flow)
+{
+    const Flow *f = &self->flows[flow];
+    TtTime now_ps = self->queue->now_ps;
+    guint64 look = tt_mix(f->state, 0);
+
+    if (f->state == FLOW_IDLE)
+        return look;
+    look = tt_mix(look, (guint64)(f->end_ps - now_ps));
+    look = tt_mix(look, (guint64)(now_ps - f->since_ps));
+    look = tt_mix(look, bits_of(f->left_bytes));
+    return tt_mix(look, bits_of(f->rate));
+}
+
+TtTime
+tt_flows_left_ps(const TtFlows *self, guint32 flow)
+{
+    const Flow *f = &self->flows[flow];
+
+    return f->state == FLOW_IDLE ? -1 : f->end_ps - self->queue->now_ps;
+}
+
+guint64
+tt_flows_carried(const TtFlows *self, guint32 flow)
+{
+    return self->flows[flow].carried_bytes;
+}
+
+void
+tt_flows_add_carried(TtFlows *self, guint32 flow, guint64 bytes)
+{
+    self->flows[flow].carried_bytes += bytes;
 }

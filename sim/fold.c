@@ -1,5 +1,6 @@
 #include "sim/fold.h"
 
+#include "sim/engine_private.h"
 #include "sim/partition.h"
 #include "sim/programs.h"
 
@@ -39,14 +40,17 @@ relate(Fold *self, guint32 a, guint32 b, guint32 label_ab, guint32 label_ba)
 
 /* Channels with pieces of the same sizes look alike. */
 static guint64
-look_of_channel(const TtPlan *plan, guint channel)
+look_of_channel(const TtEngine *e, guint channel)
 {
+    const TtPlan *plan = e->plan;
     guint64 look = 0;
 
+    if (e->even_bytes > 0)
+        return 0;
     if (plan->n_rounds > MAX_PIECES / plan->spec.n_channels)
         return channel;
     for (guint64 round = 0; round < plan->n_rounds; round++)
-        look = tt_mix(look, tt_plan_range(plan, channel, round, plan->n_chunks - 1).count);
+        look = tt_mix(look, tt_engine_piece_bytes(e, channel, round));
     return look;
 }
 
@@ -58,7 +62,7 @@ describe_units(Fold *self)
     g_autofree guint64 *channel = g_new(guint64, e->plan->spec.n_channels);
 
     for (guint c = 0; c < e->plan->spec.n_channels; c++)
-        channel[c] = look_of_channel(e->plan, c);
+        channel[c] = look_of_channel(e, c);
     for (guint32 u = 0; u < e->n_units; u++) {
         const TtLane *lane = &e->lanes[u * e->lanes_per_channel];
         const TtRank *rank = &e->ranks[lane->rank];
@@ -340,7 +344,7 @@ take_over(Fold *fold, Quotient *q)
     e->by_role = by_role;
     g_free(e->ranks);
     e->ranks = ranks;
-    e->n_ranks = e->ranks_left = e->ranks_in_first = n_ranks;
+    e->n_ranks = e->ranks_left = n_ranks;
     e->n_units = q->units.n;
     e->total_lanes = n_lanes;
     e->is_folded = TRUE;
@@ -412,6 +416,7 @@ tt_engine_fold(TtEngine *engine)
         if (engine->uniform)
             fold(&self);
         tt_flows_prune(engine->flows);
+        engine->is_connected = TRUE;
     }
     tt_programs_clear(&self.programs);
 }

@@ -1,5 +1,5 @@
 /* Picks the level, checks the request and holds every result against its lower bound. */
-#include "sim/engine.h"
+#include "sim/leap.h"
 #include "sim/levels.h"
 
 #include <math.h>
@@ -138,6 +138,7 @@ run_flow(const TtPlan *plan, const TtNetwork *net, const TtSimOptions *options, 
         result->n_messages = engine.n_messages;
         result->n_events = engine.n_events;
         result->folded_ranks = count_folded(&engine);
+        tt_leaps_report(&engine, result);
         result->bottleneck = tt_record_bottleneck(&engine);
         if (options->record)
             result->timeline = tt_record_timeline(&engine);
