@@ -1,5 +1,6 @@
 /* compare - predict and run the same plans, and show where the two part. */
 #include "cli/calibration.h"
+#include "cli/compare_measured.h"
 #include "cli/comparison.h"
 #include "cli/outlets.h"
 #include "cli/progress.h"
@@ -226,8 +227,53 @@ draw(const Compare *c, GError **error)
     return tt_outlets_plot(c->report, c->options, tt_plot_compare, title, error);
 }
 
+static char **measured_files;
+static gboolean measured_in_place;
+
+static const GOptionEntry entries[] = {
+    { "measured", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &measured_files,
+      "compare with this log or measurement instead of running; more may follow", "FILE" },
+    { "in-place", 0, 0, G_OPTION_ARG_NONE, &measured_in_place,
+      "take the in-place figures of --measured", NULL },
+    { NULL },
+};
+
+/* --measured FILE FILE...: the first is the option's, the others are arguments. */
+static gboolean
+check_files(const TtOptions *options, GError **error)
+{
+    const char *stray = options->arguments[0];
+
+    if (measured_files)
+        return TRUE;
+    if (stray)
+        g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
+                    "unexpected argument \"%s\" (files follow --measured)", stray);
+    else if (measured_in_place)
+        g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE, "--in-place goes with --measured");
+    else if (options->nccl_version)
+        g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
+                    "--library %s cannot be run here; give what it did elsewhere: --measured FILE",
+                    options->library);
+    else
+        return TRUE;
+    return FALSE;
+}
+
 static int
-compare_run(const TtOptions *options, GError **error)
+compare_files(const TtOptions *options, GError **error)
+{
+    g_autoptr(GPtrArray) files = g_ptr_array_new();
+
+    for (guint i = 0; measured_files[i]; i++)
+        g_ptr_array_add(files, measured_files[i]);
+    for (guint i = 0; options->arguments[i]; i++)
+        g_ptr_array_add(files, options->arguments[i]);
+    return tt_compare_measured(options, files, measured_in_place, error);
+}
+
+static int
+compare_here(const TtOptions *options, GError **error)
 {
     g_autoptr(TtReport) report = tt_report_new(options, TT_FIELDS_CALL | TT_FIELDS_PLAN |
                                                             TT_FIELDS_COMPARE | TT_FIELDS_WRONG);
@@ -263,16 +309,29 @@ compare_run(const TtOptions *options, GError **error)
     return !good || c.n_wrong ? TT_EXIT_FAILED : TT_EXIT_GOOD;
 }
 
+static int
+compare_run(const TtOptions *options, GError **error)
+{
+    if (!check_files(options, error))
+        return TT_EXIT_USAGE;
+    return measured_files ? compare_files(options, error) : compare_here(options, error);
+}
+
 const TtCommand tt_cmd_compare = {
     .name = "compare",
     .summary = "predict and run the same plans, show the error of each and where they part",
-    .examples = "  tutti compare --topo this --ranks 2 --algo ring,tree,direct -b 1K -e 64M -f 4\n"
-                "  tutti compare --topo this --algo all -b 64K -e 4M -f 8 --plot out/compare\n"
-                "      also out/compare.png and out/compare.svg\n"
-                "  tutti compare --topo this --algo ring -b 1M --trace ring.json\n"
-                "      predicted and measured timelines side by side, for ui.perfetto.dev\n",
+    .synopsis = "[--measured FILE...]",
+    .examples =
+        "  tutti compare --topo this --ranks 2 --algo ring,tree,direct -b 1K -e 64M -f 4\n"
+        "  tutti compare --topo this --algo all -b 64K -e 4M -f 8 --plot out/compare\n"
+        "      also out/compare.png and out/compare.svg\n"
+        "  tutti compare --topo this --algo ring -b 1M --trace ring.json\n"
+        "      predicted and measured timelines side by side, for ui.perfetto.dev\n"
+        "  tutti compare --measured all_reduce.log\n"
+        "      what nccl-tests printed elsewhere, against what NCCL is predicted to do there\n",
     .options = TT_OPTIONS_SIZES | TT_OPTIONS_CALL | TT_OPTIONS_PLAN | TT_OPTIONS_TOPOLOGY |
                TT_OPTIONS_MODEL | TT_OPTIONS_RANKS | TT_OPTIONS_MEASURE | TT_OPTIONS_ROWS |
-               TT_OPTIONS_TRACE | TT_OPTIONS_PLOT,
+               TT_OPTIONS_TRACE | TT_OPTIONS_PLOT | TT_OPTIONS_LIBRARY,
+    .own = entries,
     .run = compare_run,
 };

@@ -3,6 +3,7 @@
 #include "exec/exec.h"
 #include "models/nccl.h"
 #include "models/profile.h"
+#include "models/replay.h"
 #include "plots/plot.h"
 #include "sim/sim.h"
 #include "topologies/topology.h"
@@ -50,6 +51,10 @@ tt_exit_code(const GError *error)
         return error->code == TT_TOPOLOGY_ERROR_FILE ? TT_EXIT_FILE : TT_EXIT_USAGE;
     if (domain == TT_PROFILE_ERROR)
         return error->code == TT_PROFILE_ERROR_FILE ? TT_EXIT_FILE : TT_EXIT_USAGE;
+    if (domain == TT_MEASURED_ERROR)
+        return error->code == TT_MEASURED_ERROR_FILE ? TT_EXIT_FILE : TT_EXIT_USAGE;
+    if (domain == TT_HARDWARE_ERROR || domain == TT_REPLAY_ERROR)
+        return TT_EXIT_USAGE;
     if (domain == TT_NCCL_ERROR)
         return error->code == TT_NCCL_ERROR_FILE ? TT_EXIT_FILE : TT_EXIT_USAGE;
     if (domain == TT_CLI_ERROR)

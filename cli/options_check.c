@@ -57,6 +57,7 @@ check_sizes(TtOptions *options, GError **error)
         !tt_parse_size("-i", tt_raw.step, &step, error) ||
         !tt_parse_count("-f", tt_raw.factor, 2, 1u << 30, &factor, error))
         return FALSE;
+    options->sizes_given = tt_raw.begin || tt_raw.end;
     if (!tt_raw.end)
         end = begin;
     if (!tt_raw.begin)
@@ -161,6 +162,7 @@ check_algorithms(TtOptions *options, GError **error)
 {
     const char *text = tt_raw.algo ? tt_raw.algo : "auto";
 
+    options->algo_given = tt_raw.algo != NULL;
     options->algo_all = strcmp(text, "all") == 0;
     options->algo_auto = strcmp(text, "auto") == 0;
     if (options->algo_all || options->algo_auto) {

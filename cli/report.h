@@ -20,6 +20,7 @@ typedef enum {
     TT_FIELDS_FASTEST = 1 << 4, /* fastest */
     TT_FIELDS_WRONG = 1 << 5,   /* wrong in_place */
     TT_FIELDS_COMPARE = 1 << 6, /* predicted_us measured_us error flag_ns diverges */
+    TT_FIELDS_MEASURED = 1 << 8, /* file table in_place predicted_us measured_us error and both busbw */
     TT_FIELDS_VERIFY = 1 << 7,  /* cases steps messages seconds verdict message */
 } TtFields;
 
@@ -35,6 +36,9 @@ typedef struct {
     gboolean fastest, in_place;
     gint64 wrong; /* -1: not checked */
     double predicted_us, measured_us, error, flag_ns;
+    double predicted_busbw_gbps, measured_busbw_gbps;
+    const char *file; /* a measurement's, and which table in it */
+    guint64 table;
     const char *diverges; /* the step that differs most */
     guint64 cases, steps, messages;
     double seconds;

@@ -138,3 +138,29 @@ tt_print_compare_row(const TtRow *row, gboolean other_state)
     print_number(row->measured_us, 10);
     printf("  %+8.1f %s %s\n", row->error * 100, other_state ? "~" : " ", row->diverges);
 }
+
+/* --- compare --measured ------------------------------------------------------------------------ */
+
+void
+tt_print_measured_header(void)
+{
+    printf("#\n"
+           "#%11s  %12s  %8s  %6s    %-14s %-7s %8s  %10s  %10s  %8s  %9s  %9s\n"
+           "#%11s  %12s  %8s  %6s    %-14s %-7s %8s  %10s  %10s  %8s  %9s  %9s\n",
+           "size", "count", "type", "redop", "algorithm", "proto", "channels", "predicted", "measured",
+           "error", "predicted", "measured", "(B)", "(elements)", "", "", "", "", "", "(us)", "(us)",
+           "(%)", "(GB/s)", "(GB/s)");
+}
+
+void
+tt_print_measured_row(const TtRow *row)
+{
+    print_call(row);
+    printf("    %-14s %-7s %8" G_GUINT64_FORMAT, row->algorithm, row->protocol, row->channels);
+    print_number(row->predicted_us, 10);
+    print_number(row->measured_us, 10);
+    printf("  %+8.1f", row->error * 100);
+    print_number(row->predicted_busbw_gbps, 9);
+    print_number(row->measured_busbw_gbps, 9);
+    printf("\n");
+}

@@ -25,3 +25,7 @@ void tt_print_run_row(const TtRow *out_of_place, const TtRow *in_place);
  * measured in another state of the machine than the profile's is marked. */
 void tt_print_compare_header(void);
 void tt_print_compare_row(const TtRow *row, gboolean other_state);
+
+/* compare --measured: size count type redop | algorithm protocol channels | times, error, bus bandwidths. */
+void tt_print_measured_header(void);
+void tt_print_measured_row(const TtRow *row);

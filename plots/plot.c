@@ -251,3 +251,45 @@ tt_plot_predict(const char *csv_path, const char *out_prefix, const char *title,
                        "predicted; the band marks the fastest algorithm", all, fastest,
                        G_N_ELEMENTS(columns), 1, error);
 }
+
+static int
+by_size(gconstpointer a, gconstpointer b)
+{
+    double x = ((const TtPoint *)a)->value[0], y = ((const TtPoint *)b)->value[0];
+
+    return (x > y) - (x < y);
+}
+
+static void
+series_unref(gpointer series)
+{
+    tt_series_free(series);
+}
+
+gboolean
+tt_plot_measured(const TtMeasuredPoint *points, guint n_points, const char *out_prefix,
+                 const char *title, GError **error)
+{
+    g_autoptr(GPtrArray) all = g_ptr_array_new_with_free_func(series_unref);
+    TtSeries *series = g_new0(TtSeries, 1);
+    g_autofree char *subtitle = NULL;
+    double median, p95;
+
+    series->name = g_strdup("file");
+    series->points = g_array_new(FALSE, FALSE, sizeof(TtPoint));
+    g_ptr_array_add(all, series);
+    for (guint i = 0; i < n_points; i++) {
+        const TtMeasuredPoint *m = &points[i];
+        double scale = m->bytes * m->busbw_factor / 1e3; /* bytes per microsecond to GB/s */
+        TtPoint point = { { m->bytes, m->predicted_us, m->measured_us, scale / m->predicted_us,
+                            scale / m->measured_us, m->predicted_us / m->measured_us - 1 } };
+
+        g_array_append_val(series->points, point);
+    }
+    g_array_sort(series->points, by_size);
+    tt_series_magnitudes(all, 5, &median, &p95);
+    subtitle = g_strdup_printf("%u sizes · median |error| %.1f %% · 95 %% are within %.1f %%",
+                               n_points, 100 * median, 100 * p95);
+    return tt_plot_available(error) &&
+           draw_script("measured", out_prefix, title, subtitle, all, NULL, 5, 2, error);
+}

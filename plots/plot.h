@@ -24,6 +24,16 @@ gboolean tt_plot_compare(const char *csv_path, const char *out_prefix, const cha
 gboolean tt_plot_predict(const char *csv_path, const char *out_prefix, const char *title,
                          GError **error);
 
+/* One size of a measured run. */
+typedef struct {
+    double bytes, predicted_us, measured_us;
+    double busbw_factor; /* of the collective over its ranks: busbw = bytes / time times this */
+} TtMeasuredPoint;
+
+/* Predicted lines and measured points: time and bus bandwidth against size. @points in any order. */
+gboolean tt_plot_measured(const TtMeasuredPoint *points, guint n_points, const char *out_prefix,
+                          const char *title, GError **error);
+
 /* Whether gnuplot can be started; say so before minutes of work. */
 gboolean tt_plot_available(GError **error);
 
