@@ -129,6 +129,7 @@ typedef struct TtEngine {
     const TtProfile *profile;
     guint n_agents, n_lanes, n_roles, iterations; /* of the plan */
     guint lanes_per_channel;
+    guint64 n_rounds;         /* to run: the plan's, or fewer for a trial */
     guint32 n_ranks, n_units; /* simulated: unfolded n_agents, n_agents * n_channels */
 
     TtEventQueue queue;
@@ -186,6 +187,9 @@ typedef struct TtEngine {
 gboolean tt_engine_init(TtEngine *self, const TtPlan *plan, const TtNetwork *net,
                         const TtSimOptions *options, GError **error);
 void tt_engine_clear(TtEngine *self);
+
+/* Back to the start of a run of @n_rounds, once one has ended, or before the first. */
+void tt_engine_rewind(TtEngine *self, guint64 n_rounds);
 TtLane *tt_new_lanes(gsize n); /* whole cache lines, zeroed; free(). NULL if there is no memory */
 guint32 tt_engine_connect(TtEngine *self, guint32 lane_index, guint role, gboolean receiving);
 

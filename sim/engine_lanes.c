@@ -9,7 +9,7 @@ void
 tt_lane_enter_round(TtEngine *self, TtLane *lane)
 {
     lane->step = 0;
-    if (self->uniform && lane->round < self->plan->n_rounds)
+    if (self->uniform && lane->round < self->n_rounds)
         lane->piece_bytes =
             tt_engine_piece_bytes(self, tt_plan_channel(self->plan, lane->lane), lane->round);
 }
@@ -39,10 +39,10 @@ fetch_step(TtEngine *self, TtLane *lane)
     TtStep step;
 
     if (lane->step == lane->n_steps) {
-        lane->round = lane->n_steps ? lane->round + 1 : plan->n_rounds;
+        lane->round = lane->n_steps ? lane->round + 1 : self->n_rounds;
         tt_lane_enter_round(self, lane);
     }
-    if (lane->round >= plan->n_rounds)
+    if (lane->round >= self->n_rounds)
         return FALSE;
     if (lane->counts && lane->step == 0 && lane->round > 0)
         tt_leap_note_round(self, lane);

@@ -233,6 +233,7 @@ tt_engine_init(TtEngine *self, const TtPlan *plan, const TtNetwork *net,
     self->n_ranks = self->n_agents = tt_plan_n_agents(plan);
     self->n_lanes = plan->n_lanes;
     self->lanes_per_channel = plan->lanes_per_channel;
+    self->n_rounds = plan->n_rounds;
     self->n_roles = plan->n_roles;
     self->iterations = MAX(1, options->iterations);
     self->element_bytes = tt_type_bytes(plan->spec.type);
@@ -271,6 +272,29 @@ tt_engine_init(TtEngine *self, const TtPlan *plan, const TtNetwork *net,
                       options->leap_tolerance > 0 ? options->leap_tolerance : TT_LEAP_TOLERANCE);
     }
     return TRUE;
+}
+
+void
+tt_engine_rewind(TtEngine *self, guint64 n_rounds)
+{
+    double tolerance = self->leaps ? self->leaps->tolerance : 0;
+
+    tt_event_queue_clear(&self->queue);
+    tt_flows_rewind(self->flows);
+    memset(self->work, 0, self->total_lanes * sizeof *self->work);
+    for (guint32 c = 0; self->paces && c < self->n_connections; c++)
+        self->paces[c].next_ps = 0;
+    for (guint32 r = 0; r < self->n_ranks; r++)
+        self->ranks[r].iteration = 0;
+    self->ranks_left = self->n_ranks;
+    self->record_from_ps = TT_TIME_MAX;
+    self->first_end_ps = self->end_ps = 0;
+    self->n_messages = 0;
+    self->n_rounds = n_rounds;
+    if (self->leaps) {
+        g_clear_pointer(&self->leaps, tt_leaps_free);
+        tt_leaps_init(self, tolerance);
+    }
 }
 
 void

@@ -50,6 +50,17 @@ tt_flows_free(TtFlows *self)
     g_free(self);
 }
 
+void
+tt_flows_rewind(TtFlows *self)
+{
+    g_assert(self->heap_n == 0 && self->n_started == 0);
+    for (guint32 f = 0; f < self->n_flows; f++) {
+        g_assert(self->flows[f].state == FLOW_IDLE);
+        self->flows[f].carried_bytes = 0;
+    }
+    self->announced_ps = -1;
+}
+
 /* --- connections and links ---------------------------------------------------------------------
  */
 

@@ -64,6 +64,9 @@ void tt_flows_add_bytes(const TtFlows *self, double *bytes);
 /* The links of a flow's route but those of infinite capacity. */
 guint tt_flows_links(const TtFlows *self, guint32 flow, TtLink *links);
 
+/* Nothing flows; neither has anything. For another run from time 0. */
+void tt_flows_rewind(TtFlows *self);
+
 /* No flow is added any more: links that can never fill need not be looked at. Rates stay the same. */
 void tt_flows_prune(TtFlows *self);
 

@@ -41,7 +41,7 @@ rounds_of(const TtEngine *e, const TtLeap *leap, guint64 *least, guint64 *most)
 static guint64
 stride_ends(const TtEngine *e, const TtLeap *leap, guint64 from)
 {
-    guint64 end = e->plan->n_rounds;
+    guint64 end = e->n_rounds;
     g_autofree guint8 *seen = g_new0(guint8, e->plan->spec.n_channels);
 
     for (guint32 i = leap->first_lane; i < leap->first_lane + leap->n_lanes && !e->even_bytes;

@@ -1,6 +1,7 @@
 /* Picks the level, checks the request and holds every result against its lower bound. */
 #include "sim/leap.h"
 #include "sim/levels.h"
+#include "sim/stretch.h"
 
 #include <math.h>
 #include <string.h>
@@ -123,7 +124,8 @@ run_flow(const TtPlan *plan, const TtNetwork *net, const TtSimOptions *options, 
     TtEngine engine;
     GError *cause = NULL;
     gboolean good = tt_engine_init(&engine, plan, net, options, &cause) &&
-                    tt_engine_run(&engine, &cause) && check_bound(&engine, &cause);
+                    tt_engine_run_long(&engine, options->leap_tolerance, &cause) &&
+                    check_bound(&engine, &cause);
 
     if (!good && engine.is_folded) { /* who waits for whom, nobody folded away, will be told then */
         g_clear_error(&cause);

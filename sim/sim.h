@@ -36,7 +36,8 @@ typedef struct {
     /* All messages of one chunk as large as their mean, rounded up to a byte: a plan whose chunks,
      * channels or rounds differ by an element or by 64 bytes then folds and leaps as an even one. */
     gboolean even_pieces;
-    /* How wrong, relatively, leaping may be where rounds do not recur exactly; 0: 1e-6. */
+    /* How wrong, relatively, leaping may be where rounds do not recur exactly; 0: 1e-6. Above that, runs
+     * that do not recur at all may be told from a few of their rounds (docs/simulator.md). */
     double leap_tolerance;
 } TtSimOptions;
 
@@ -51,7 +52,7 @@ typedef struct {
     guint64 n_events;     /* really handled */
     guint folded_ranks;   /* ranks and switches for which one that behaves alike was simulated */
     guint64 leapt_rounds; /* rounds that repeat what was simulated and were leapt over */
-    double leap_error;    /* by which that may be wrong, relative; 0: exact */
+    double leap_error;    /* by which that may be wrong, relative, as estimated; 0: exact */
     TtTimeline *timeline; /* NULL unless recorded; owned */
 } TtSimResult;
 

@@ -346,6 +346,35 @@ leaps_keep_their_word(void)
     CHECK(n_near >= 2, "%u leapt", n_near);
 }
 
+/* Up and down parts of nvls-tree meet in scratch and go at their own pace: nothing recurs. Few rounds tell of
+ * many if asked to; else all are run. */
+static void
+few_rounds_tell_of_many(void)
+{
+    g_autoptr(TtTopology) topo = tt_topology_open("dgx-h100:4", NULL, NULL);
+    TtNetwork net = tt_network_of_topology(topo);
+    TtPlanSpec spec = { .n_ranks = 32,
+                        .count = 1 << 26,
+                        .n_channels = 4,
+                        .n_slots = 8,
+                        .slot_bytes = 1 << 16,
+                        .group_size = 8,
+                        .type = TT_FLOAT32 };
+    g_autoptr(TtPlan) plan = tt_plan_new("nvls-tree", &spec, NULL);
+    Pair near = run_both(plan, &net, (TtSimOptions){ .leap_tolerance = 1e-3 });
+    Pair exact = run_both(plan, &net, (TtSimOptions){ 0 });
+
+    CHECK(plan->n_rounds >= 64, "%lu rounds", (gulong)plan->n_rounds);
+    check_same(&near, "near");
+    check_same(&exact, "exact");
+    CU_ASSERT_EQUAL(near.folded.n_messages, near.whole.n_messages);
+    CHECK(near.folded.leapt_rounds > plan->n_rounds / 4, "%lu of %lu rounds",
+          (gulong)near.folded.leapt_rounds, (gulong)plan->n_rounds);
+    CU_ASSERT(near.folded.n_events < exact.folded.n_events);
+    pair_clear(&near);
+    pair_clear(&exact);
+}
+
 int
 main(void)
 {
@@ -358,6 +387,7 @@ main(void)
         { "a chain is leapt along", a_chain_is_leapt_along },
         { "leaps end where sizes change", leaps_end_where_sizes_change },
         { "leaps keep their word", leaps_keep_their_word },
+        { "few rounds tell of many", few_rounds_tell_of_many },
         CU_TEST_INFO_NULL,
     };
 
