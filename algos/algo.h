@@ -15,8 +15,8 @@ struct TtAlgo {
     guint collectives;   /* TT_BIT(TT_ALLREDUCE) | ... */
 
     /* @args: what followed the first ':' in the name, or NULL. Sets n_chunks, max_span (default 1),
-     * lanes_per_channel (default 1), n_roles, uses_scratch, data. May refuse (TT_PLAN_ERROR_USAGE).
-     */
+     * lanes_per_channel (default 1), n_roles, uses_scratch, n_switches, data. May refuse
+     * (TT_PLAN_ERROR_USAGE). */
     gboolean (*init)(TtPlan *plan, const char *args, GError **error);
     void (*clear)(TtPlan *plan); /* releases plan->data; may be NULL */
 
@@ -34,6 +34,10 @@ struct TtAlgo {
 
     /* The rank behind a role on this channel, TT_NO_RANK if there is none. */
     guint (*peer)(const TtPlan *plan, guint rank, guint channel, guint role);
+
+    /* Where switch n_ranks + @index is. NULL if plans of this algorithm have none. "rank" above is
+     * any agent, ranks and switches. */
+    TtSwitchPlace (*switch_place)(const TtPlan *plan, guint index);
 
     /* Closed form. A message of b bytes keeps its sender's way out and its receiver's way in busy
      * for b * @beta_s_per_byte and arrives @alpha_s later; messages that want the same way at the
@@ -61,6 +65,25 @@ gboolean tt_channels_differ(const TtPlan *plan);
 
 /* The ring of one channel. Groups keep their order; inside each, the first rank moves on from channel
  * to channel, in equal strides over the group, so that the channels reach every NIC of a node even
- * where there are fewer channels and NICs than ranks. */
+ * where there are fewer channels and NICs than ranks. With a wiring, the order inside each is the
+ * wiring's. */
 guint tt_ring_position(const TtPlan *plan, guint channel, guint rank);
 guint tt_ring_rank(const TtPlan *plan, guint channel, guint position);
+
+/* The chain of one channel through a node, from the rank that faces the network: where a rank stands
+ * in that of its node, and back. The same order as the ring unless the wiring says otherwise. */
+guint tt_chain_position(const TtPlan *plan, guint channel, guint rank);
+guint tt_chain_rank(const TtPlan *plan, guint channel, guint node, guint position);
+
+/* Heads: the ranks of a node that take the sums of in-switch reduction to the network, one share of
+ * the vector each. Without a wiring every rank is one. */
+#define TT_NO_HEAD G_MAXUINT32
+guint tt_n_heads(const TtPlan *plan); /* of a node */
+guint tt_head_rank(const TtPlan *plan, guint node, guint head);
+guint tt_head_of(const TtPlan *plan, guint rank); /* which head it is; TT_NO_HEAD if none */
+
+static inline guint
+tt_n_nodes(const TtPlan *plan)
+{
+    return plan->spec.n_ranks / plan->spec.group_size;
+}

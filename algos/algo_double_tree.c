@@ -38,57 +38,14 @@ double_tree_init(TtPlan *plan, const char *args, GError **error)
     return TRUE;
 }
 
-/* Where a rank stands in tree 0's numbering, and back. */
-static guint
-place_of(guint P, guint tree, guint rank)
-{
-    if (tree == 0)
-        return rank;
-    return P % 2 == 0 ? P - 1 - rank : (rank + P - 1) % P;
-}
-
-static guint
-rank_at(guint P, guint tree, guint place)
-{
-    if (tree == 0)
-        return place;
-    return P % 2 == 0 ? P - 1 - place : (place + 1) % P;
-}
-
-static guint
-parent_place(guint P, guint r)
-{
-    guint b = r & -r, up = (r ^ b) | b << 1;
-
-    return r == 0 ? TT_NO_RANK : up < P ? up : r ^ b;
-}
-
-static guint
-child_place(guint P, guint r, guint which)
-{
-    guint b = r & -r, root_child = 1;
-
-    if (r == 0) { /* the root's only child is half the power of two that holds all ranks */
-        while (root_child * 2 < P)
-            root_child *= 2;
-        return which == 0 && P > 1 ? root_child : TT_NO_RANK;
-    }
-    if (which == 0)
-        return b > 1 ? r - b / 2 : TT_NO_RANK;
-    for (guint h = b / 2; h > 0; h /= 2)
-        if (r + h < P)
-            return r + h;
-    return TT_NO_RANK;
-}
-
 static guint32
 node_kind(guint P, guint tree, guint rank)
 {
-    guint r = place_of(P, tree, rank), n_children = 0;
+    guint n_children = 0;
 
-    while (n_children < 2 && child_place(P, r, n_children) != TT_NO_RANK)
+    while (n_children < 2 && tt_double_tree_child(P, tree, rank, n_children) != TT_NO_RANK)
         n_children++;
-    return tt_tree_kind(n_children, r == 0);
+    return tt_tree_kind(n_children, tt_double_tree_parent(P, tree, rank) == TT_NO_RANK);
 }
 
 static guint32
@@ -129,12 +86,13 @@ double_tree_step(const TtPlan *plan, guint32 program, guint sub_lane, guint32 i)
 static guint
 double_tree_peer(const TtPlan *plan, guint rank, guint channel, guint role)
 {
-    guint P = plan->spec.n_ranks, tree = role / N_TREE_ROLES;
-    guint r = place_of(P, tree, tt_virtual_rank(plan, channel, rank)), place;
+    guint P = plan->spec.n_ranks, tree = role / N_TREE_ROLES, peer;
+    guint v = tt_virtual_rank(plan, channel, rank);
 
     role %= N_TREE_ROLES;
-    place = role == PARENT ? parent_place(P, r) : child_place(P, r, role - CHILD0);
-    return place == TT_NO_RANK ? TT_NO_RANK : tt_real_rank(plan, channel, rank_at(P, tree, place));
+    peer = role == PARENT ? tt_double_tree_parent(P, tree, v)
+                          : tt_double_tree_child(P, tree, v, role - CHILD0);
+    return peer == TT_NO_RANK ? TT_NO_RANK : tt_real_rank(plan, channel, peer);
 }
 
 const TtAlgo tt_algo_double_tree = {

@@ -58,7 +58,8 @@ add_phase(TtPlan *plan, Parts *parts, const char *algorithm, TtCollective collec
                             is_outer ? plan->spec.n_ranks / parts->group_size : parts->group_size,
                         .type = plan->spec.type,
                         .redop = plan->spec.redop,
-                        .n_slots = plan->spec.n_slots };
+                        .n_slots = plan->spec.n_slots,
+                        .group_size = is_outer ? 1 : 0 };
 
     if (strcmp(algorithm, plan->algo->name) == 0) {
         g_set_error(error, TT_PLAN_ERROR, TT_PLAN_ERROR_USAGE, "it cannot be a part of itself");
@@ -67,6 +68,13 @@ add_phase(TtPlan *plan, Parts *parts, const char *algorithm, TtCollective collec
     phase->plan = tt_plan_new(algorithm, &spec, error);
     if (!phase->plan) {
         g_prefix_error(error, "%s part: ", is_outer ? "outer" : "inner");
+        return FALSE;
+    }
+    if (phase->plan->n_switches > 0) {
+        g_set_error(error, TT_PLAN_ERROR, TT_PLAN_ERROR_USAGE,
+                    "%s part: %s needs switches that reduce, which a part cannot have",
+                    is_outer ? "outer" : "inner", algorithm);
+        g_clear_pointer(&phase->plan, tt_plan_free);
         return FALSE;
     }
     phase->is_outer = is_outer;

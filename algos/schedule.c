@@ -138,11 +138,14 @@ tt_plan_buffer_range(const TtPlan *plan, guint rank, guint buffer)
 {
     const TtPlanSpec *spec = &plan->spec;
     TtRange all = { 0, spec->count }, none = { 0, 0 };
-    TtRange own = part_of(all, rank, spec->n_ranks);
-    gboolean input = buffer == TT_INPUT;
+    gboolean input = buffer == TT_INPUT, is_switch = rank >= spec->n_ranks;
+    TtRange own;
 
     if (buffer == TT_SCRATCH)
-        return plan->uses_scratch ? all : none;
+        return plan->uses_scratch || is_switch ? all : none;
+    if (is_switch)
+        return none;
+    own = part_of(all, rank, spec->n_ranks);
     switch (spec->collective) {
     case TT_REDUCE_SCATTER: return input ? all : own;
     case TT_ALLGATHER: return input ? own : all;
@@ -206,8 +209,9 @@ count_rounds(const TtPlan *plan)
 /* --- making a plan -----------------------------------------------------------------------------
  */
 
+/* @wiring: the caller's; the plan gets a copy only if it is in order. */
 static gboolean
-check_spec(TtPlanSpec *spec, GError **error)
+check_spec(TtPlanSpec *spec, const TtWiring *wiring, GError **error)
 {
     const char *what = NULL;
 
@@ -227,8 +231,12 @@ check_spec(TtPlanSpec *spec, GError **error)
         what = "size overflows: at most 4 EiB";
     else if (spec->n_ranks % spec->group_size != 0)
         what = "ranks must come in whole groups";
-    if (!what)
+    else if (wiring)
+        what = tt_wiring_fault(wiring, spec->group_size);
+    if (!what) {
+        spec->wiring = wiring ? tt_wiring_copy(wiring) : NULL;
         return TRUE;
+    }
     g_set_error(
         error, TT_PLAN_ERROR, TT_PLAN_ERROR_USAGE,
         "%s (ranks %u, channels %u, slots %u, root %u, group size %u, count %" G_GUINT64_FORMAT ")",
@@ -277,10 +285,12 @@ tt_plan_new_for(const TtAlgo *algo, gpointer data, const char *name, const TtPla
     const char *args = strchr(name, ':');
 
     plan->spec = *spec;
+    plan->spec.wiring = NULL;
     plan->name = g_strdup(name);
     plan->algo = algo;
     plan->data = data;
-    if (!check_spec(&plan->spec, error) || !shape(plan, args ? args + 1 : NULL, error))
+    if (!check_spec(&plan->spec, spec->wiring, error) ||
+        !shape(plan, args ? args + 1 : NULL, error))
         return NULL;
     return g_steal_pointer(&plan);
 }
@@ -309,6 +319,7 @@ tt_plan_free(TtPlan *plan)
         return;
     if (plan->algo->clear)
         plan->algo->clear(plan);
+    g_free((gpointer)plan->spec.wiring);
     g_free(plan->name);
     g_free(plan);
 }
@@ -351,7 +362,14 @@ tt_plan_peer(const TtPlan *plan, guint rank, guint lane, guint role)
     return plan->algo->peer(plan, rank, tt_plan_channel(plan, lane), role);
 }
 
-/* --- the registry and what algorithms share ----------------------------------------------------
+TtSwitchPlace
+tt_plan_switch(const TtPlan *plan, guint agent)
+{
+    g_assert(agent >= plan->spec.n_ranks && agent < tt_plan_n_agents(plan));
+    return plan->algo->switch_place(plan, agent - plan->spec.n_ranks);
+}
+
+/* --- the registry -------------------------------------------------------------------------------
  */
 
 const TtAlgo *
@@ -363,68 +381,6 @@ tt_algo_find(const char *name)
         if (strlen(tt_algos[i]->name) == length && strncmp(tt_algos[i]->name, name, length) == 0)
             return tt_algos[i];
     return NULL;
-}
-
-/* An allreduce has no root, so channels may start at different ranks; the root's place is given. */
-static gboolean
-is_rotated(const TtPlan *plan)
-{
-    return plan->spec.collective == TT_ALLREDUCE;
-}
-
-guint
-tt_virtual_rank(const TtPlan *plan, guint channel, guint rank)
-{
-    guint n = plan->spec.n_ranks, root = plan->spec.root;
-
-    if (is_rotated(plan))
-        return tt_ring_position(plan, channel, rank);
-    return rank >= root ? rank - root : rank + n - root;
-}
-
-guint
-tt_real_rank(const TtPlan *plan, guint channel, guint virtual_rank)
-{
-    guint n = plan->spec.n_ranks, rank = virtual_rank + plan->spec.root;
-
-    if (is_rotated(plan))
-        return tt_ring_rank(plan, channel, virtual_rank);
-    return rank >= n ? rank - n : rank;
-}
-
-gboolean
-tt_channels_differ(const TtPlan *plan)
-{
-    return plan->spec.n_channels > 1 && plan->spec.group_size < plan->spec.n_ranks;
-}
-
-/* Where in its groups a channel enters: spread evenly, since ranks that share a NIC are neighbours. */
-static guint
-entry_rank(const TtPlan *plan, guint channel)
-{
-    guint group = plan->spec.group_size, stride = MAX(1, group / plan->spec.n_channels);
-
-    return channel % group * stride % group;
-}
-
-guint
-tt_ring_position(const TtPlan *plan, guint channel, guint rank)
-{
-    guint group = plan->spec.group_size, local = rank % group;
-
-    if (group == plan->spec.n_ranks) /* one group: any start is as good as any other */
-        return rank;
-    return rank - local + (local + group - entry_rank(plan, channel)) % group;
-}
-
-guint
-tt_ring_rank(const TtPlan *plan, guint channel, guint position)
-{
-    guint group = plan->spec.group_size, local = position % group;
-
-    if (group == plan->spec.n_ranks)
-        return position;
-    return position - local + (local + entry_rank(plan, channel)) % group;
 }
 
 /* --- step constructors -------------------------------------------------------------------------

@@ -10,6 +10,9 @@
  *   chunk    0 .. n_chunks-1, a share of the vector; a step moves a span of consecutive chunks
  *   round    0 .. n_rounds-1: the same program again on the next slice of every chunk (pipelining)
  *   role     how a program names a peer ("next", "parent"); peer() turns it into a rank
+ *   agent    a rank, or a switch that reduces: n_ranks .. n_ranks + n_switches - 1. Switches run
+ *            programs with lanes, steps and connections like ranks, but have no input, no output and
+ *            no part in the result; what they hold is scratch. Plans of hosts only have none.
  *
  * A connection is a FIFO from (source rank, lane) to (destination rank, same lane) with n_slots
  * slots. A send takes a free slot, the matching receive frees it. A step whose span holds no
@@ -22,6 +25,7 @@
  */
 #pragma once
 #include "algos/types.h"
+#include "algos/wiring.h"
 
 #define TT_PLAN_ERROR (tt_plan_error_quark())
 GQuark tt_plan_error_quark(void);
@@ -48,7 +52,10 @@ typedef struct {
     guint n_slots;    /* per connection; 0: 2 */
     guint64
         slot_bytes; /* aim for messages no larger than this; 0: no rounds, messages as they come */
-    guint group_size; /* ranks that are close (one node), consecutive; 0: all of them */
+    guint group_size;       /* ranks that are close (one node), consecutive; 0: all of them */
+    const TtWiring *wiring; /* how channels thread through a group, whose size must be that of its
+                               node; NULL: default. The plan keeps a copy, to which the pointer in
+                               plan->spec then points. */
 } TtPlanSpec;
 
 typedef struct TtPlan {
@@ -60,9 +67,10 @@ typedef struct TtPlan {
     guint32 n_chunks; /* for reduce-scatter and allgather a multiple of n_ranks */
     guint32 max_span; /* the most chunks one step moves */
     guint16 lanes_per_channel;
-    guint32 n_roles; /* roles are 0 .. n_roles-1 */
-    gboolean uses_scratch;
-    gpointer data; /* the algorithm's own, released by its clear() */
+    guint32 n_roles;       /* roles are 0 .. n_roles-1 */
+    gboolean uses_scratch; /* of ranks; switches always have scratch */
+    guint n_switches;      /* agents that are no ranks; 0: none */
+    gpointer data;         /* the algorithm's own, released by its clear() */
 
     /* Derived. */
     guint16 n_lanes;  /* n_channels * lanes_per_channel */
@@ -163,6 +171,23 @@ TtPlan *tt_plan_new_for(const TtAlgo *algo, gpointer data, const char *name, con
 void tt_plan_free(TtPlan *plan);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(TtPlan, tt_plan_free)
 
+/* Where a switch that reduces is: in a node (group), as the switch all its ranks hang on, or the
+ * network itself, which reaches every rank (SHARP). */
+typedef struct {
+    gboolean is_network;
+    guint node; /* of the groups 0 .. n_ranks / group_size - 1; meaningful if not is_network */
+} TtSwitchPlace;
+
+/* Ranks and switches: numbers wherever "rank" names who runs a program or is a peer. */
+static inline guint
+tt_plan_n_agents(const TtPlan *plan)
+{
+    return plan->spec.n_ranks + plan->n_switches;
+}
+
+/* @agent: n_ranks .. tt_plan_n_agents() - 1. */
+TtSwitchPlace tt_plan_switch(const TtPlan *plan, guint agent);
+
 /* The program a rank runs on a channel: equal ids mean equal step lists (before chunk relabelling).
  */
 guint32 tt_plan_program(const TtPlan *plan, guint rank, guint channel);
@@ -204,7 +229,8 @@ TtRange tt_plan_next_piece(const TtPlan *plan, guint channel, guint64 round, gui
 /* The most bytes one step of this plan sends: what a slot must hold. */
 guint64 tt_plan_max_message_bytes(const TtPlan *plan);
 
-/* The share of the vector a rank's buffer holds: all of it, its own part, or nothing.
+/* The share of the vector a rank's buffer holds: all of it, its own part, or nothing; of a switch,
+ * nothing but scratch, which is all.
  * Element e of the vector is at index e - range.first of that buffer. */
 TtRange tt_plan_buffer_range(const TtPlan *plan, guint rank, guint buffer);
 

@@ -12,7 +12,10 @@ TtTable *tt_table_new(guint n_ranks, guint n_chunks, guint lanes_per_channel);
 void tt_table_free(TtTable *table);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(TtTable, tt_table_free)
 
-/* Copies every step of channel 0 of @plan. */
+/* A switch that reduces, the next agent after those there are; returns its number. */
+guint tt_table_add_switch(TtTable *table, TtSwitchPlace place);
+
+/* Copies every step of channel 0 of @plan, of ranks and switches. */
 TtTable *tt_table_from_plan(const TtPlan *plan);
 
 /* The steps of one lane, to read and edit: GArray of TtStep whose roles are peer RANKS + 0 (role

@@ -53,3 +53,87 @@ tt_tree_down(const TtTreeNode *node, guint up_sub_lane, gboolean last_first, gui
         step = tt_after(step, up_sub_lane, tt_tree_n_steps(node->n_children) - 1);
     return step;
 }
+
+/* --- what switches do --------------------------------------------------------------------------
+ */
+
+TtStep
+tt_switch_up(guint first_role, guint32 chunk, guint32 i)
+{
+    return i == 0 ? tt_recv(first_role, TT_SCRATCH, chunk)
+                  : tt_recv_reduce(first_role + i, TT_SCRATCH, TT_SCRATCH, chunk);
+}
+
+TtStep
+tt_switch_down(guint first_role, guint32 chunk, guint sub_lane, guint32 dep_step, guint32 i)
+{
+    TtStep step = tt_send(first_role + i, TT_SCRATCH, chunk);
+
+    return i == 0 ? tt_after(step, sub_lane, dep_step) : step;
+}
+
+/* --- the double binary tree --------------------------------------------------------------------
+ */
+
+/* Where a member stands in tree 0's numbering, and back. */
+static guint
+place_of(guint n, guint tree, guint member)
+{
+    if (tree == 0)
+        return member;
+    return n % 2 == 0 ? n - 1 - member : (member + n - 1) % n;
+}
+
+static guint
+member_at(guint n, guint tree, guint place)
+{
+    if (place == TT_NO_RANK || tree == 0)
+        return place;
+    return n % 2 == 0 ? n - 1 - place : (place + 1) % n;
+}
+
+static guint
+parent_place(guint n, guint r)
+{
+    guint b = r & -r, up = (r ^ b) | b << 1;
+
+    return r == 0 ? TT_NO_RANK : up < n ? up : r ^ b;
+}
+
+static guint
+child_place(guint n, guint r, guint which)
+{
+    guint b = r & -r, root_child = 1;
+
+    if (r == 0) { /* the root's only child is half the power of two that holds all members */
+        while (root_child * 2 < n)
+            root_child *= 2;
+        return which == 0 && n > 1 ? root_child : TT_NO_RANK;
+    }
+    if (which == 0)
+        return b > 1 ? r - b / 2 : TT_NO_RANK;
+    for (guint h = b / 2; h > 0; h /= 2)
+        if (r + h < n)
+            return r + h;
+    return TT_NO_RANK;
+}
+
+guint
+tt_double_tree_parent(guint n, guint tree, guint member)
+{
+    return member_at(n, tree, parent_place(n, place_of(n, tree, member)));
+}
+
+guint
+tt_double_tree_child(guint n, guint tree, guint member, guint which)
+{
+    return member_at(n, tree, child_place(n, place_of(n, tree, member), which));
+}
+
+guint
+tt_double_tree_side(guint n, guint tree, guint member)
+{
+    guint r = place_of(n, tree, member);
+
+    return r < parent_place(n, r) ? 0 : 1;
+}

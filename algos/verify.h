@@ -4,6 +4,8 @@
  * right contribution, where nothing is reduced); no deadlock with the plan's slots; no two lanes of
  * a rank touch the same data unordered, one of them writing; each message is received as what it
  * was sent as; bytes sent = bytes received on every connection; the chunk ranges tile the vector.
+ * Switches are run like ranks; they have nothing to contribute and nothing to end up with. Errors
+ * call them ranks, by their agents' numbers.
  *
  * One round shows it all. Rounds touch disjoint data. A step waits for the step before it, for a
  * message or a dependency of its own round, or for a slot freed in its own round or an earlier one;

@@ -33,21 +33,22 @@ tt_place_error(const TtPlace *place, guint32 chunk, GError **error, const char *
 gboolean
 tt_cells_init(TtCells *cells, const TtPlan *plan, gboolean in_place, GError **error)
 {
-    guint n_ranks = plan->spec.n_ranks;
+    guint n_agents = tt_plan_n_agents(plan);
     unsigned __int128 n_cells, bytes;
 
     *cells = (TtCells){ .plan = plan,
                         .in_place = in_place,
-                        .n_words = (n_ranks + 63) / 64,
+                        .n_words = (plan->spec.n_ranks + 63) / 64,
                         .n_sub_lanes = plan->lanes_per_channel,
                         .in_chunks = *plan };
     cells->in_chunks.spec.count = plan->n_chunks;
     cells->stored_as[TT_INPUT] = 0;
     cells->stored_as[TT_OUTPUT] = in_place ? 0 : 1;
     cells->stored_as[TT_SCRATCH] = cells->stored_as[TT_OUTPUT] + 1;
-    cells->n_stored = cells->stored_as[TT_OUTPUT] + 1 + (plan->uses_scratch ? 1 : 0);
+    cells->n_stored =
+        cells->stored_as[TT_OUTPUT] + 1 + (plan->uses_scratch || plan->n_switches > 0 ? 1 : 0);
 
-    n_cells = (unsigned __int128)n_ranks * cells->n_stored * plan->n_chunks;
+    n_cells = (unsigned __int128)n_agents * cells->n_stored * plan->n_chunks;
     bytes = n_cells * (cells->n_words * 8 + cells->n_sub_lanes * 8 + 2);
     if (bytes <= MAX_BYTES) {
         cells->sets = g_try_malloc(n_cells * cells->n_words * 8);
@@ -62,7 +63,7 @@ tt_cells_init(TtCells *cells, const TtPlan *plan, gboolean in_place, GError **er
         error, TT_PLAN_ERROR, TT_PLAN_ERROR_USAGE,
         "%s: verifying %u ranks x %u chunks takes %.1f GiB (at most 8, and that much must be "
         "free)",
-        plan->name, n_ranks, plan->n_chunks, (double)bytes / (1 << 30));
+        plan->name, n_agents, plan->n_chunks, (double)bytes / (1 << 30));
     return FALSE;
 }
 
@@ -79,7 +80,7 @@ void
 tt_cells_reset(TtCells *cells)
 {
     guint n_ranks = cells->plan->spec.n_ranks;
-    gsize n_cells = (gsize)n_ranks * cells->n_stored * cells->plan->n_chunks;
+    gsize n_cells = (gsize)tt_plan_n_agents(cells->plan) * cells->n_stored * cells->plan->n_chunks;
 
     memset(cells->sets, 0, n_cells * cells->n_words * 8);
     memset(cells->last_read, 0, n_cells * cells->n_sub_lanes * 4);

@@ -1,8 +1,8 @@
 /* verify_cells.h - what the verifier knows of every piece of memory: whose contributions are in it,
  * and which steps touched it last.
  *
- * A cell is one chunk of one buffer of one rank, on the channel under test. It holds a set of
- * ranks, the contributors; the empty set means that nothing was ever stored there. Internal to
+ * A cell is one chunk of one buffer of one rank (or switch), on the channel under test. It holds a
+ * set of ranks, the contributors; the empty set means that nothing was ever stored there. Internal to
  * verify*.c.
  */
 #pragma once

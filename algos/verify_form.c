@@ -41,6 +41,19 @@ check_buffer(const TtProof *run, const TtPlace *place, guint buffer, gboolean st
     return TRUE;
 }
 
+/* A node's switch has wires to the ranks of its node, the network's to every rank. */
+static gboolean
+is_wired(const TtPlan *plan, guint agent, guint other)
+{
+    TtSwitchPlace place;
+
+    if (agent < plan->spec.n_ranks)
+        return TRUE;
+    place = tt_plan_switch(plan, agent);
+    return other < plan->spec.n_ranks &&
+           (place.is_network || other / plan->spec.group_size == place.node);
+}
+
 static gboolean
 check_peer(const TtProof *run, const TtPlace *place, guint role, const char *what, guint *peer,
            GError **error)
@@ -51,11 +64,14 @@ check_peer(const TtProof *run, const TtPlace *place, guint role, const char *wha
         return tt_place_error(place, TT_WHOLE_SPAN, error, "%s role %u, must be 0 .. %u", what,
                               role, run->plan->n_roles - 1);
     rank = tt_plan_peer(run->plan, place->rank, place->lane, role);
-    if (rank >= run->plan->spec.n_ranks)
+    if (rank >= tt_plan_n_agents(run->plan))
         return tt_place_error(place, TT_WHOLE_SPAN, error,
                               "%s role %u, but this rank has no such peer", what, role);
     if (rank == place->rank)
         return tt_place_error(place, TT_WHOLE_SPAN, error, "%s itself", what);
+    if (!is_wired(run->plan, place->rank, rank) || !is_wired(run->plan, rank, place->rank))
+        return tt_place_error(place, TT_WHOLE_SPAN, error,
+                              "%s %u, but the switch of a node only reaches its ranks", what, rank);
     *peer = rank;
     return TRUE;
 }

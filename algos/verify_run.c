@@ -313,7 +313,7 @@ void
 tt_proof_init(TtProof *run, const TtPlan *plan, TtCells *cells)
 {
     *run = (TtProof){ .plan = plan, .cells = cells, .n_sub_lanes = plan->lanes_per_channel };
-    run->n_lanes = plan->spec.n_ranks * run->n_sub_lanes;
+    run->n_lanes = tt_plan_n_agents(plan) * run->n_sub_lanes;
     run->lanes = g_new0(TtProofLane, run->n_lanes);
     for (guint i = 0; i < run->n_lanes; i++)
         run->lanes[i].learnt = g_array_new(FALSE, FALSE, sizeof(guint32));

@@ -28,7 +28,7 @@ typedef struct {
 typedef struct {
     const TtPlan *plan;
     TtCells *cells;
-    guint channel, n_sub_lanes, n_lanes; /* n_lanes = ranks * sub-lanes */
+    guint channel, n_sub_lanes, n_lanes; /* n_lanes = agents * sub-lanes */
     TtProofLane *lanes;                  /* [rank][sub-lane] */
     TtWires wires;
     guint32 *queue; /* lanes that may be able to go on, a stack */

@@ -28,12 +28,20 @@ static TtPlan *
 make_plan(const Compare *c, const char *algorithm, const TtCase *k, GError **error)
 {
     TtPlanSpec spec = tt_setup_spec(&c->setup, k);
+    g_autoptr(TtPlan) plan = NULL;
 
     spec.n_channels = c->options->channels;
     tt_exec_defaults(&spec, algorithm);
     if (c->options->chunk_bytes != TT_CHUNK_AUTO)
         spec.slot_bytes = c->options->chunk_bytes;
-    return tt_plan_new(algorithm, &spec, error);
+    plan = tt_plan_new(algorithm, &spec, error);
+    if (plan && plan->n_switches > 0) {
+        g_set_error(error, TT_PLAN_ERROR, TT_PLAN_ERROR_USAGE,
+                    "%s: switches that reduce are only played here: nothing to compare with",
+                    algorithm);
+        return NULL;
+    }
+    return g_steal_pointer(&plan);
 }
 
 static void

@@ -1,4 +1,5 @@
 /* predict - how long a collective takes on a topology, for one, some or all algorithms. */
+#include "algos/algo.h"
 #include "cli/crossovers.h"
 #include "cli/outlets.h"
 #include "cli/predict_library.h"
@@ -77,12 +78,28 @@ estimate_messages(const TtPlan *plan)
     return steps / sampled * n * plan->n_rounds;
 }
 
+/* Nodes with an NVSwitch have one that reduces; that a network has is nothing to be taken for granted. */
 static gboolean
-small_enough(const Predict *p, const TtPlan *plan, GError **error)
+needs_reducing_network(const TtPlan *plan)
+{
+    for (guint agent = plan->spec.n_ranks; agent < tt_plan_n_agents(plan); agent++)
+        if (tt_plan_switch(plan, agent).is_network)
+            return TRUE;
+    return FALSE;
+}
+
+/* "all" and "auto" leave out what takes long, and what only some machines can. */
+static gboolean
+goes_without_saying(const Predict *p, const TtPlan *plan, GError **error)
 {
     gboolean chosen = !p->options->algo_all && !p->options->algo_auto;
     double messages = p->options->level == TT_LEVEL_FLOW ? estimate_messages(plan) : 0;
 
+    if (!chosen && needs_reducing_network(plan)) {
+        g_set_error(error, TT_PLAN_ERROR, TT_PLAN_ERROR_USAGE,
+                    "needs a network whose switches reduce (SHARP); name it with --algo to insist");
+        return FALSE;
+    }
     if (chosen || messages <= MAX_MESSAGES)
         return TRUE;
     g_set_error(error, TT_PLAN_ERROR, TT_PLAN_ERROR_USAGE,
@@ -103,7 +120,7 @@ predict_one(Candidate *out)
     TtPlanSpec spec = tt_setup_spec(&p->setup, out->c);
     g_autoptr(TtPlan) plan = tt_plan_new(out->algorithm, &spec, &out->why);
 
-    if (!plan || !small_enough(p, plan, &out->why))
+    if (!plan || !goes_without_saying(p, plan, &out->why))
         return;
     if (p->options->chunk_bytes == TT_CHUNK_AUTO) {
         spec.slot_bytes = tt_tune_slot_bytes(out->algorithm, &spec, p->setup.topo, &options);
@@ -152,6 +169,16 @@ wait_for(Predict *p, Pending *pending, const char *size)
     g_mutex_unlock(&pending->mutex);
 }
 
+/* Whoever leaves the choice to us does not ask about what other collectives or machines are for. */
+static gboolean
+is_news(const Predict *p, guint i)
+{
+    const TtAlgo *algo = tt_algo_find(p->options->algorithms[i]);
+
+    return p->options->algo_all ||
+           (algo->collectives & TT_BIT(p->options->collective) && !algo->switch_place);
+}
+
 /* With a list, what cannot be is an error; with "all" and "auto" it is left out, said once. */
 static gboolean
 may_leave_out(Predict *p, guint i, const GError *why)
@@ -161,7 +188,7 @@ may_leave_out(Predict *p, guint i, const GError *why)
     if (!g_error_matches(why, TT_PLAN_ERROR, TT_PLAN_ERROR_USAGE) &&
         !g_error_matches(why, TT_SIM_ERROR, TT_SIM_ERROR_USAGE))
         return FALSE;
-    if (!p->left_out[i]) {
+    if (!p->left_out[i] && is_news(p, i)) {
         tt_progress_wipe(&p->progress);
         tt_report_warn(p->report, "%s left out: %s", p->options->algorithms[i], why->message);
     }

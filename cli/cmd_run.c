@@ -12,6 +12,8 @@ typedef struct {
     const TtOptions *options;
     TtReport *report;
     TtTeam *team;
+    TtTeamOptions team_options;
+    guint n_team; /* processes of the team: ranks, and switches if the plan has some */
     guint n_ranks;
     GPtrArray *timelines;
     double busbw_sum;
@@ -50,6 +52,21 @@ make_plan(const Run *r, const char *algorithm, const TtCase *c, GError **error)
     return tt_plan_new(algorithm, &spec, error);
 }
 
+/* A team of as many processes as the plan has ranks and switches, started if there is none yet. */
+static gboolean
+have_team(Run *r, const TtPlan *plan, GError **error)
+{
+    TtTeamOptions wanted = r->team_options;
+
+    wanted.n_ranks = plan ? tt_plan_n_agents(plan) : r->n_ranks;
+    if (r->team && r->n_team == wanted.n_ranks)
+        return TRUE;
+    g_clear_pointer(&r->team, tt_team_stop);
+    r->team = tt_team_start(&wanted, error);
+    r->n_team = wanted.n_ranks;
+    return r->team != NULL;
+}
+
 static gboolean
 run_place(Run *r, const TtPlan *plan, const TtCase *c, gboolean in_place, gboolean record,
           TtRow *row, GError **error)
@@ -78,6 +95,8 @@ run_plan(Run *r, const TtPlan *plan, const TtCase *c, gboolean record, GError **
 {
     TtRow rows[2];
 
+    if (!have_team(r, plan, error))
+        return FALSE;
     for (guint in_place = 0; in_place < 2; in_place++) {
         g_autofree char *size = tt_format_bytes(c->bytes);
 
@@ -158,21 +177,20 @@ static gboolean
 start(Run *r, const GArray *cases, GError **error)
 {
     const TtOptions *options = r->options;
-    TtTeamOptions team = { .n_ranks = r->n_ranks,
-                           .transport = options->transport,
-                           .timeout_s = options->timeout_s,
-                           .pin = options->pin };
+    TtTeamOptions *team = &r->team_options;
 
+    *team = (TtTeamOptions){ .transport = options->transport,
+                             .timeout_s = options->timeout_s,
+                             .pin = options->pin };
     for (guint i = 0; i < cases->len; i++)
-        team.max_bytes = MAX(team.max_bytes, g_array_index(cases, TtCase, i).bytes);
+        team->max_bytes = MAX(team->max_bytes, g_array_index(cases, TtCase, i).bytes);
     tt_report_set_topology(r->report, "this", r->n_ranks, 1);
     tt_report_config(r->report, "transport", "%s", options->transport);
     tt_report_config(r->report, "reduce", "%s", tt_reduce_unit());
     tt_report_config_number(r->report, "iterations", options->iterations);
     tt_report_config_number(r->report, "warmup", options->warmup);
     tt_report_config_number(r->report, "check", options->check);
-    r->team = tt_team_start(&team, error);
-    return r->team != NULL;
+    return have_team(r, NULL, error);
 }
 
 /* The plans of the smallest size, so that a usage error comes before any rank starts. */

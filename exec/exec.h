@@ -23,6 +23,8 @@ typedef enum {
 
 typedef struct TtTeam TtTeam;
 
+/* Switches that reduce are processes here, which do what a switch would: a plan with some runs on a
+ * team of tt_plan_n_agents(). */
 typedef struct {
     guint n_ranks;
     const char *transport; /* NULL: "shm". "threads": ranks in this process, for sanitizers */
@@ -47,7 +49,7 @@ typedef struct {
 } TtRunOptions;
 
 typedef struct {
-    double time_s;       /* per iteration, mean over ranks, median over repeats */
+    double time_s;       /* per iteration, mean over ranks (not switches), median over repeats */
     double min_s, max_s; /* over repeats */
     double
         flag_s; /* one-way flag latency between ranks 0 and 1 measured beside it; 0 for one rank */

@@ -52,9 +52,10 @@ static gboolean
 resolve_lanes(TtRegion *region, const TtPlan *plan, Connections *connections)
 {
     TtJob *job = &region->job;
+    guint n_agents = tt_plan_n_agents(plan);
 
-    job->lanes = tt_region_alloc(region, sizeof(TtJobLane) * plan->spec.n_ranks * plan->n_lanes);
-    for (guint rank = 0; job->lanes && rank < plan->spec.n_ranks; rank++) {
+    job->lanes = tt_region_alloc(region, sizeof(TtJobLane) * n_agents * plan->n_lanes);
+    for (guint rank = 0; job->lanes && rank < n_agents; rank++) {
         for (guint l = 0; l < plan->n_lanes; l++) {
             TtJobLane *lane = &job->lanes[rank * plan->n_lanes + l];
 
@@ -74,7 +75,7 @@ static gboolean
 alloc_results(TtRegion *region)
 {
     TtJob *job = &region->job;
-    guint n_ranks = job->plan.spec.n_ranks, n_lanes = job->plan.n_lanes;
+    guint n_ranks = tt_plan_n_agents(&job->plan), n_lanes = job->plan.n_lanes;
     gsize n_events = 0;
 
     /* Each rank's counters on cache lines of their own. */
@@ -127,6 +128,7 @@ tt_job_prepare(TtRegion *region, const TtPlan *plan, const TtRunOptions *options
     job->plan.name = NULL;
     job->plan.algo = NULL;
     job->plan.data = NULL;
+    job->plan.spec.wiring = NULL;
     job->options = *options;
     job->options.repeats = MAX(1, options->repeats);
     if (resolve_lanes(region, plan, &connections) && alloc_results(region)) {

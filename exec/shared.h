@@ -87,7 +87,7 @@ typedef struct {
 typedef enum { TT_COMMAND_RUN, TT_COMMAND_QUIT } TtCommandKind;
 
 typedef struct {
-    guint n_ranks, n_cores;
+    guint n_ranks, n_cores; /* ranks: all agents of the plans it is for */
     gboolean pin;
     guint64 max_bytes;
     int done_fd; /* eventfd a rank writes when it has finished a job */

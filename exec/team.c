@@ -236,9 +236,10 @@ check_run(const TtTeam *team, const TtPlan *plan, const TtRunOptions *options, G
     if (team->broken)
         g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
                     "the ranks have gone after an earlier error: start a new team");
-    else if (plan->spec.n_ranks != region->n_ranks)
+    else if (tt_plan_n_agents(plan) != region->n_ranks)
         g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
-                    "a plan for %u ranks on a team of %u", plan->spec.n_ranks, region->n_ranks);
+                    "a plan for %u ranks and %u switches on a team of %u", plan->spec.n_ranks,
+                    plan->n_switches, region->n_ranks);
     else if (bytes > region->max_bytes)
         g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
                     "a vector of %" G_GUINT64_FORMAT

@@ -30,6 +30,16 @@ typedef struct {
     double per_byte_s[TT_PROFILE_MAX_POINTS];
 } TtOpCost;
 
+/* What a connection crosses, the slowest of it: decides what a message costs beside the links. */
+typedef enum {
+    TT_HOP_LOCAL,  /* to or from a switch that reduces inside a node; a rank and itself */
+    TT_HOP_NVLINK, /* peer access over NVLink only */
+    TT_HOP_PCIE,   /* peer access over PCIe */
+    TT_HOP_HOST,   /* through a CPU: its memory, or the link between sockets */
+    TT_HOP_NET,    /* leaves the node */
+    TT_N_HOPS
+} TtHop;
+
 typedef struct TtProfile TtProfile;
 struct TtProfile {
     char *name;    /* "ideal", "tutti", or the path it was read from */
@@ -47,6 +57,13 @@ struct TtProfile {
     double start_s;           /* once per collective and rank */
     double switch_s;          /* a core turns to another rank */
     TtOpCost op[TT_PROFILE_OPS];
+
+    /* Per kind of connection; 0: nothing, no limit. A profile made in code sets them; they have no
+     * place in a file. */
+    double hop_latency_s[TT_N_HOPS];   /* added to every message's arrival, beside latency_s */
+    double hop_bytes_per_s[TT_N_HOPS]; /* the most data one connection carries (one channel of a GPU) */
+    double hop_gap_s[TT_N_HOPS];       /* between the starts of two messages of one connection, at least */
+    double wire_factor;                /* bytes on the wire per byte of data, flags included; 0: 1 */
 
     TtProfile *next; /* the same machine in another state: other latency_s, credit_s and op; NULL: none.
                         The cores of a virtual machine move closer together and farther apart. Owned. */

@@ -16,6 +16,10 @@
  * (node) can send per second, time >= transfers * S / sum of out over all ranks (nodes); the same
  * for `in`. And for one rank (node) alone: what it contributes must leave, what it needs must come.
  *
+ * Where a plan has switches that reduce and copy between the parties, the counts do not hold: one
+ * message out may reach everybody, and what comes in may be the sum of all. What is left is the sum
+ * of what each party must send and receive.
+ *
  * A pod, the nodes that reach the others through the same leaf switches, is a party in the same
  * way; its `out` and `in` are the links between its leaves and the spines. Messages within a pod
  * that change rails in a spine only take from that.
@@ -38,6 +42,34 @@
 
 #define ALL_PAIRS_RANKS 64         /* up to here shortest paths between all ranks */
 #define MAX_ROUTES      (1u << 22) /* beyond this only one rank's ways out are looked at */
+
+/* --- switches that reduce ----------------------------------------------------------------------
+ */
+
+/* Does a switch of the plan stand between parties: ranks (any switch does), or nodes and pods (only the
+ * network does)? */
+static gboolean
+has_switch(const TtPlan *plan, gboolean between_nodes)
+{
+    for (guint agent = plan->spec.n_ranks; agent < tt_plan_n_agents(plan); agent++)
+        if (!between_nodes || tt_plan_switch(plan, agent).is_network)
+            return TRUE;
+    return FALSE;
+}
+
+static TtTime
+switch_latency_ps(const TtNetwork *net, guint rank, gboolean towards)
+{
+    TtLink links[TT_MAX_ROUTE];
+    guint n = net->switch_route
+                  ? net->switch_route(net->context, rank, TT_NETWORK_SWITCH, towards, links)
+                  : TT_NO_ROUTE;
+    TtTime sum_ps = 0;
+
+    for (guint i = 0; n != TT_NO_ROUTE && i < n; i++)
+        sum_ps += net->link(net->context, links[i]).latency_ps;
+    return sum_ps;
+}
 
 /* --- bandwidth ---------------------------------------------------------------------------------
  */
@@ -105,8 +137,10 @@ consider_parties(Search *search, const TtNetwork *net, guint n, guint size, cons
                  double (*out_rate)(gconstpointer, guint), double (*in_rate)(gconstpointer, guint))
 {
     const TtPlanSpec *spec = &search->plan->spec;
+    gboolean switched = has_switch(search->plan, size >= net->ranks_per_node);
     double transfers = (spec->collective == TT_ALLREDUCE ? 2.0 : 1.0) * (n - 1);
-    double sum_out = 0, sum_in = 0;
+    double all_out = transfers * search->all_bytes, all_in = all_out;
+    double sum_out = 0, sum_in = 0, duties_out = 0, duties_in = 0;
 
     for (guint i = 0; i < n; i++) {
         guint first = i * size, end = MIN(first + size, spec->n_ranks);
@@ -119,9 +153,15 @@ consider_parties(Search *search, const TtNetwork *net, guint n, guint size, cons
         consider(search, in, in_bytes_per_s, words->in, i);
         sum_out += out_bytes_per_s;
         sum_in += in_bytes_per_s;
+        duties_out += out;
+        duties_in += in;
     }
-    consider(search, transfers * search->all_bytes, sum_out, words->all_out, 0);
-    consider(search, transfers * search->all_bytes, sum_in, words->all_in, 0);
+    if (switched) {
+        all_out = duties_out;
+        all_in = duties_in;
+    }
+    consider(search, all_out, sum_out, words->all_out, 0);
+    consider(search, all_in, sum_in, words->all_in, 0);
 }
 
 /* Ranks, nodes and pods in turn; what is alone has nobody to talk to. */
@@ -135,7 +175,8 @@ consider_cuts(Search *search, const TtNetwork *net)
     if (P > per_node)
         consider_parties(search, net, (P - 1) / per_node + 1, per_node, &node_words, net->node_out,
                          net->node_in);
-    if (per_pod > 0 && P > per_pod)
+    /* a network that reduces is simulated as one switch behind the NICs: no uplinks */
+    if (per_pod > 0 && P > per_pod && !has_switch(search->plan, TRUE))
         consider_parties(search, net, (P - 1) / (guint)per_pod + 1, (guint)per_pod, &pod_words,
                          net->pod_out, net->pod_in);
 }
@@ -213,6 +254,15 @@ latency_bound_ps(const TtPlan *plan, const TtNetwork *net)
 
     if (!everyone_matters(plan))
         return 0;
+    if (has_switch(plan, TRUE)) { /* the way up to the switch and down again, wherever it stands */
+        TtTime up_ps = TT_TIME_MAX, down_ps = TT_TIME_MAX;
+
+        for (guint i = 0; i < P; i++) {
+            up_ps = MIN(up_ps, switch_latency_ps(net, i, TRUE));
+            down_ps = MIN(down_ps, switch_latency_ps(net, i, FALSE));
+        }
+        return MIN(up_ps + down_ps, cheapest_crossing_ps(plan, net, root, root + 1, inwards));
+    }
     if (P <= ALL_PAIRS_RANKS)
         return longest_shortest_path_ps(plan, net);
     latency_ps = cheapest_crossing_ps(plan, net, root, root + 1, inwards);

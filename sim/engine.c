@@ -1,15 +1,16 @@
 /* The event loop and the iterations of a rank. */
 #include "sim/engine_private.h"
+#include "sim/leap.h"
 
 /* --- iterations --------------------------------------------------------------------------------
  */
 
 static void
-release_lanes(TtEngine *self, guint rank)
+release_lanes(TtEngine *self, guint32 rank)
 {
-    TtLane *lane = &self->lanes[rank * self->n_lanes];
+    TtLane *lane = &self->lanes[self->ranks[rank].first_lane];
 
-    for (guint i = 0; i < self->n_lanes; i++) {
+    for (guint32 i = 0; i < self->ranks[rank].n_lanes; i++) {
         lane[i].state = TT_LANE_FETCH;
         tt_lane_make_ready(self, &lane[i]);
     }
@@ -18,19 +19,19 @@ release_lanes(TtEngine *self, guint rank)
 /* A rank enters the collective: what that costs is worked off by its first lane, before any step.
  */
 static void
-begin_iteration(TtEngine *self, guint rank)
+begin_iteration(TtEngine *self, guint32 rank)
 {
-    TtLane *lane = &self->lanes[rank * self->n_lanes];
+    TtLane *lane = &self->lanes[self->ranks[rank].first_lane];
 
-    self->ranks[rank].n_left = self->n_lanes;
-    for (guint i = 0; i < self->n_lanes; i++) {
+    self->ranks[rank].n_left = self->ranks[rank].n_lanes;
+    for (guint32 i = 0; i < self->ranks[rank].n_lanes; i++) {
         lane[i].state = TT_LANE_STARTING;
         lane[i].round = 0;
         tt_lane_enter_round(self, &lane[i]);
     }
     if (self->ranks[rank].iteration + 1 == self->iterations)
         self->record_from_ps = MIN(self->record_from_ps, tt_engine_now_ps(self));
-    if (self->start_ps == 0) {
+    if (self->start_ps == 0 || self->ranks[rank].is_switch) {
         release_lanes(self, rank);
         return;
     }
@@ -43,18 +44,24 @@ void
 tt_lane_finish(TtEngine *self, TtLane *lane)
 {
     TtRank *rank = &self->ranks[lane->rank];
+    TtTime now_ps = tt_engine_now_ps(self);
 
     lane->state = TT_LANE_FINISHED;
     if (--rank->n_left > 0)
         return;
-    if (rank->iteration == 0 && --self->ranks_in_first == 0)
-        self->first_end_ps = tt_engine_now_ps(self);
+    if (self->leaps)
+        now_ps +=
+            self->leaps
+                ->leaps[self->leaps->of_unit[tt_lane_index(self, lane) / self->lanes_per_channel]]
+                .offset_ps;
+    if (rank->iteration == 0)
+        self->first_end_ps = MAX(self->first_end_ps, now_ps);
     if (++rank->iteration < self->iterations) {
         begin_iteration(self, lane->rank);
         return;
     }
-    if (--self->ranks_left == 0)
-        self->end_ps = tt_engine_now_ps(self);
+    self->ranks_left--;
+    self->end_ps = MAX(self->end_ps, now_ps);
 }
 
 /* --- the loop ----------------------------------------------------------------------------------
@@ -87,6 +94,7 @@ handle(TtEngine *self, const TtSimEvent *event)
         break;
     case TT_EVENT_ARRIVES: tt_connection_arrived(self, event->index); break;
     case TT_EVENT_CREDIT: tt_connection_slot_freed(self, event->index); break;
+    case TT_EVENT_PACED: tt_connection_paced(self, event->index); break;
     case TT_EVENT_WORK_DONE: work_done(self, &self->lanes[event->index]); break;
     default: g_assert_not_reached();
     }
@@ -112,12 +120,14 @@ tt_engine_run(TtEngine *self, GError **error)
 {
     TtSimEvent event;
 
-    for (guint r = 0; r < self->n_ranks; r++)
+    for (guint32 r = 0; r < self->n_ranks; r++)
         begin_iteration(self, r);
     for (;;) {
         run_ready(self);
         if (!tt_event_queue_has_now(&self->queue)) /* nothing more at this instant, as it seems */
             tt_flows_settle(self->flows);
+        if (self->leaps && self->leaps->is_due && !tt_event_queue_has_now(&self->queue))
+            tt_leaps_consider(self);
         if (!tt_event_queue_pop(&self->queue, &event))
             break;
         if (event.time_ps == TT_TIME_MAX) {

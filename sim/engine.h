@@ -14,8 +14,11 @@
  *                        +--------------------------------+
  *
  * A lane that cannot move on leaves no event behind: whoever changes what it waits for puts it on
- * the ready list. Flat arrays throughout; lane index = rank * n_lanes + lane; connection index =
- * flow index.
+ * the ready list. Flat arrays throughout; connection index = flow index.
+ *
+ * The lanes of one rank on one channel are a unit: lane index = unit * lanes_per_channel + sub-lane.
+ * Unfolded, unit = agent * n_channels + channel. Folded (fold.c), there is one unit for each class of
+ * units that behave alike, and `ranks` holds what must begin and end an iteration together.
  */
 #pragma once
 #include "algos/algo.h"
@@ -24,7 +27,7 @@
 #include "sim/network.h"
 
 /* Event kinds besides those of flows.h. */
-enum { TT_EVENT_ARRIVES = TT_FLOW_N_KINDS, TT_EVENT_CREDIT, TT_EVENT_WORK_DONE };
+enum { TT_EVENT_ARRIVES = TT_FLOW_N_KINDS, TT_EVENT_CREDIT, TT_EVENT_WORK_DONE, TT_EVENT_PACED };
 
 #define TT_NONE G_MAXUINT32
 
@@ -46,10 +49,11 @@ typedef struct {
     guint8 state, op;
     guint8 queued : 1;  /* is on the ready list */
     guint8 parked : 1;  /* counted in its channel's waiters */
+    guint8 counts : 1;  /* its rounds are counted, leap.h */
     guint8 opening : 1; /* works for the start of its rank, not for a step */
-    guint16 lane;
-    guint16 dep_lane; /* TT_NO_LANE if none */
-    guint32 rank;
+    guint16 lane;       /* of the rank, as the plan counts */
+    guint16 dep_lane;   /* TT_NO_LANE if none */
+    guint32 rank;       /* index into ranks */
     guint32 program, n_steps;
     guint32 step;
     guint32 recv, send; /* connections of this step, TT_NONE if none */
@@ -83,6 +87,11 @@ typedef struct {
     TtTime latency_ps;
 } TtConnection; /* 32 bytes: two to a cache line */
 
+/* Where messages of a connection must keep a distance. */
+typedef struct {
+    TtTime gap_ps, next_ps; /* the next may start at next_ps */
+} TtPace;
+
 /* Workers of a rank, or a core: free units and the lanes that wait for one, in order. */
 typedef struct {
     guint32 n_free, first, last;
@@ -90,9 +99,12 @@ typedef struct {
 } TtResource;
 
 typedef struct {
+    guint32 agent; /* the plan's number of this rank or switch */
+    guint32 first_lane, n_lanes;
     guint32 n_left; /* lanes that have not finished this iteration */
     guint32 iteration;
-    guint32 cost; /* which row of step costs */
+    guint32 cost : 31;     /* which row of step costs */
+    guint32 is_switch : 1; /* works in no time, with nobody's cores */
     TtResource workers;
 } TtRank;
 
@@ -108,11 +120,17 @@ typedef struct {
     guint32 longest_for;
 } TtWatch;
 
+typedef struct TtLeap TtLeap; /* leap.h */
+typedef struct TtLeaps TtLeaps;
+
 typedef struct TtEngine {
     const TtPlan *plan;
     const TtNetwork *net;
     const TtProfile *profile;
-    guint n_ranks, n_lanes, n_roles, iterations;
+    guint n_agents, n_lanes, n_roles, iterations; /* of the plan */
+    guint lanes_per_channel;
+    guint64 n_rounds;         /* to run: the plan's, or fewer for a trial */
+    guint32 n_ranks, n_units; /* simulated: unfolded n_agents, n_agents * n_channels */
 
     TtEventQueue queue;
     TtFlows *flows;
@@ -120,9 +138,10 @@ typedef struct TtEngine {
     TtLaneWork *work;
     TtRank *ranks;
     guint32 total_lanes;
-    guint32 *waiters; /* [rank * n_channels + channel] lanes that wait for a dependency */
+    guint32 *waiters; /* [unit] lanes that wait for a dependency */
 
     TtConnection *connections;
+    TtPace *paces; /* [connection], NULL if no kind of connection has a gap */
     guint32 n_connections, connections_room;
     guint32
         *by_role; /* [(lane index * n_roles + role) * 2 + receiving] connection + 1, 0: not asked */
@@ -136,16 +155,25 @@ typedef struct TtEngine {
     TtStepCost *costs;
     guint32 n_costs;
     TtTime credit_ps, latency_ps, start_ps, switch_ps;
-    gboolean is_free;  /* no step costs anything */
-    gboolean is_timed; /* lanes can be busy: steps cost, or pushing does */
-    gboolean uniform;  /* all chunks have the same number of elements */
+    TtTime hop_latency_ps[TT_N_HOPS], hop_gap_ps[TT_N_HOPS];
+    double wire_factor;
+    guint32 *unit_weight, *connection_weight; /* how many each stands for; NULL unless folded */
+    guint64 all_lanes;                        /* unfolded */
+    guint64 most_steps;                       /* of one rank, all rounds */
+    gboolean has_hops;                        /* kinds of connections make a difference */
+    gboolean is_connected; /* all connections are known: no cores, no workers, nothing recorded */
+    gboolean is_folded;
+    TtLeaps *leaps;     /* NULL: no leaping */
+    guint64 even_bytes; /* of every piece, if they are taken as even; else 0 */
+    gboolean is_free;   /* no step costs anything */
+    gboolean is_timed;  /* lanes can be busy: steps cost, or pushing does */
+    gboolean uniform;   /* all chunks have the same number of elements */
     guint element_bytes;
 
     guint32 *ready; /* ring of lanes to look at now */
     guint32 ready_first, ready_n;
 
     guint32 ranks_left; /* ranks that have iterations to do */
-    guint32 ranks_in_first, ranks_in_last;
     TtTime first_end_ps, end_ps;
     guint64 n_messages, n_events;
 
@@ -155,11 +183,15 @@ typedef struct TtEngine {
     TtTime record_from_ps; /* when the first rank began the last iteration */
 } TtEngine;
 
-/* engine_setup.c */
+/* engine_setup.c; engine_connections.c */
 gboolean tt_engine_init(TtEngine *self, const TtPlan *plan, const TtNetwork *net,
                         const TtSimOptions *options, GError **error);
 void tt_engine_clear(TtEngine *self);
-guint32 tt_engine_connect(TtEngine *self, const TtLane *lane, guint role, gboolean receiving);
+
+/* Back to the start of a run of @n_rounds, once one has ended, or before the first. */
+void tt_engine_rewind(TtEngine *self, guint64 n_rounds);
+TtLane *tt_new_lanes(gsize n); /* whole cache lines, zeroed; free(). NULL if there is no memory */
+guint32 tt_engine_connect(TtEngine *self, guint32 lane_index, guint role, gboolean receiving);
 
 /* The connection behind a role of a lane; made when first used, from either side. TT_NONE if the
  * plan names nobody there. */
@@ -169,8 +201,7 @@ tt_engine_connection(TtEngine *self, guint32 lane_index, guint role, gboolean re
     guint32 known =
         self->by_role[((gsize)lane_index * self->n_roles + role) * 2 + (receiving ? 1 : 0)];
 
-    return G_LIKELY(known) ? known - 1
-                           : tt_engine_connect(self, &self->lanes[lane_index], role, receiving);
+    return G_LIKELY(known) ? known - 1 : tt_engine_connect(self, lane_index, role, receiving);
 }
 
 /* engine.c: runs to the end; FALSE with TT_SIM_ERROR_DEADLOCK if it cannot. */

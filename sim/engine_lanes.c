@@ -1,5 +1,6 @@
 /* A lane on its way from one state to the next; engine.h draws them. */
 #include "sim/engine_private.h"
+#include "sim/leap.h"
 
 /* --- steps -------------------------------------------------------------------------------------
  */
@@ -8,11 +9,9 @@ void
 tt_lane_enter_round(TtEngine *self, TtLane *lane)
 {
     lane->step = 0;
-    if (self->uniform && lane->round < self->plan->n_rounds)
+    if (self->uniform && lane->round < self->n_rounds)
         lane->piece_bytes =
-            tt_plan_range(self->plan, tt_plan_channel(self->plan, lane->lane), lane->round, 0)
-                .count *
-            self->element_bytes;
+            tt_engine_piece_bytes(self, tt_plan_channel(self->plan, lane->lane), lane->round);
 }
 
 static guint64
@@ -25,8 +24,9 @@ step_bytes(const TtEngine *self, const TtLane *lane, const TtStep *step)
     if (G_LIKELY(self->uniform)) /* no need to know which chunks they are */
         return lane->piece_bytes * step->n_chunks;
     channel = tt_plan_channel(plan, lane->lane);
-    chunk =
-        plan->algo->chunk ? plan->algo->chunk(plan, lane->rank, channel, step->chunk) : step->chunk;
+    chunk = plan->algo->chunk
+                ? plan->algo->chunk(plan, self->ranks[lane->rank].agent, channel, step->chunk)
+                : step->chunk;
     return tt_plan_span_count(plan, channel, lane->round, chunk, step->n_chunks) *
            self->element_bytes;
 }
@@ -39,11 +39,13 @@ fetch_step(TtEngine *self, TtLane *lane)
     TtStep step;
 
     if (lane->step == lane->n_steps) {
-        lane->round = lane->n_steps ? lane->round + 1 : plan->n_rounds;
+        lane->round = lane->n_steps ? lane->round + 1 : self->n_rounds;
         tt_lane_enter_round(self, lane);
     }
-    if (lane->round >= plan->n_rounds)
+    if (lane->round >= self->n_rounds)
         return FALSE;
+    if (lane->counts && lane->step == 0 && lane->round > 0)
+        tt_leap_note_round(self, lane);
     step = plan->algo->step(plan, lane->program, lane->lane % plan->lanes_per_channel, lane->step);
     lane->op = step.op;
     lane->bytes = step.op == TT_OP_NOP ? 0 : step_bytes(self, lane, &step);
@@ -74,7 +76,7 @@ fetch_step(TtEngine *self, TtLane *lane)
 static gboolean
 dependency_done(const TtLane *lane)
 {
-    const TtLane *other = lane - lane->lane + lane->dep_lane;
+    const TtLane *other = lane + ((int)lane->dep_lane - lane->lane); /* of its unit */
 
     return other->round > lane->round ||
            (other->round == lane->round && other->step > lane->dep_step);
@@ -84,8 +86,7 @@ dependency_done(const TtLane *lane)
 static void
 park(TtEngine *self, TtLane *lane, gboolean parked)
 {
-    guint channel = tt_plan_channel(self->plan, lane->lane);
-    guint32 *waiters = &self->waiters[lane->rank * self->plan->spec.n_channels + channel];
+    guint32 *waiters = &self->waiters[tt_lane_index(self, lane) / self->lanes_per_channel];
 
     if (lane->parked == parked)
         return;
@@ -97,10 +98,9 @@ static void
 wake_dependants(TtEngine *self, TtLane *lane)
 {
     const TtPlan *plan = self->plan;
-    guint channel = tt_plan_channel(plan, lane->lane);
     TtLane *sibling;
 
-    if (self->waiters[lane->rank * plan->spec.n_channels + channel] == 0)
+    if (self->waiters[tt_lane_index(self, lane) / self->lanes_per_channel] == 0)
         return;
     sibling = lane - lane->lane % plan->lanes_per_channel;
     for (guint i = 0; i < plan->lanes_per_channel; i++)
@@ -153,7 +153,8 @@ void
 tt_lane_end_opening(TtEngine *self, TtLane *lane)
 {
     lane->opening = FALSE;
-    note_busy(self, lane);
+    if (!self->is_folded) /* see work_share() */
+        note_busy(self, lane);
     tt_lane_release(self, lane);
 }
 
@@ -189,7 +190,7 @@ begin_work(TtEngine *self, TtLane *lane)
 {
     TtTime takes_ps = work_ps(self, lane);
 
-    if (self->n_cores > 0) {
+    if (self->n_cores > 0 && !self->ranks[lane->rank].is_switch) {
         TtResource *core = tt_lane_core(self, lane);
 
         if (core->last_rank != lane->rank && core->last_rank != TT_NONE)
@@ -217,7 +218,7 @@ begin_work(TtEngine *self, TtLane *lane)
 static guint32
 peer_at(const TtEngine *self, guint32 lane_index)
 {
-    return lane_index / self->n_lanes;
+    return self->ranks[self->lanes[lane_index].rank].agent;
 }
 
 static gboolean
@@ -269,7 +270,7 @@ take_slot(TtEngine *self, TtLane *lane)
 static gboolean
 take_worker(TtEngine *self, TtLane *lane)
 {
-    if (self->profile->workers_per_rank == 0)
+    if (self->profile->workers_per_rank == 0 || self->ranks[lane->rank].is_switch)
         return TRUE;
     tt_lane_begin_wait(self, lane, TT_LANE_WORKER);
     return tt_resource_acquire(self, &self->ranks[lane->rank].workers, lane);
@@ -278,7 +279,7 @@ take_worker(TtEngine *self, TtLane *lane)
 static gboolean
 take_core(TtEngine *self, TtLane *lane)
 {
-    if (self->n_cores == 0)
+    if (self->n_cores == 0 || self->ranks[lane->rank].is_switch)
         return TRUE;
     tt_lane_begin_wait(self, lane, TT_LANE_CORE);
     return tt_resource_acquire(self, tt_lane_core(self, lane), lane);

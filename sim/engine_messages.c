@@ -17,7 +17,15 @@ new_posted(TtEngine *self)
     return self->n_posted++;
 }
 
-/* Behind the message being injected and those that wait already. */
+static void
+wait_for_gap(TtEngine *self, guint32 connection)
+{
+    tt_engine_schedule(self, self->paces[connection].next_ps - tt_engine_now_ps(self),
+                       TT_EVENT_PACED, connection);
+}
+
+/* Behind the message being injected and those that wait already; where none is being injected, the
+ * connection's gap holds it up. */
 void
 tt_connection_queue(TtEngine *self, guint32 connection, guint64 bytes)
 {
@@ -25,11 +33,32 @@ tt_connection_queue(TtEngine *self, guint32 connection, guint64 bytes)
     guint32 node = new_posted(self);
 
     self->posted[node] = (TtPosted){ bytes, TT_NONE };
-    if (c->first == TT_NONE)
+    if (c->first == TT_IDLE) {
+        c->first = node;
+        wait_for_gap(self, connection);
+    } else if (c->first == TT_NONE)
         c->first = node;
     else
         self->posted[c->last].next = node;
     c->last = node;
+}
+
+static void
+start_next(TtEngine *self, guint32 connection)
+{
+    TtConnection *c = &self->connections[connection];
+    guint32 node = c->first;
+
+    c->first = self->posted[node].next;
+    tt_connection_start(self, connection, self->posted[node].bytes);
+    self->posted[node].next = self->free_posted;
+    self->free_posted = node;
+}
+
+void
+tt_connection_paced(TtEngine *self, guint32 connection)
+{
+    start_next(self, connection);
 }
 
 /* The last byte of the connection's oldest message has left: the next one starts. */
@@ -37,20 +66,17 @@ void
 tt_connection_injected(TtEngine *self, guint32 connection)
 {
     TtConnection *c = &self->connections[connection];
-    guint32 node = c->first;
 
     if (c->latency_ps > 0)
         tt_engine_schedule(self, c->latency_ps, TT_EVENT_ARRIVES, connection);
     else
         tt_connection_arrived(self, connection);
-    if (node == TT_NONE) {
+    if (c->first == TT_NONE)
         c->first = TT_IDLE;
-    } else {
-        c->first = self->posted[node].next;
-        tt_flows_start(self->flows, connection, self->posted[node].bytes);
-        self->posted[node].next = self->free_posted;
-        self->free_posted = node;
-    }
+    else if (tt_connection_may_start(self, connection))
+        start_next(self, connection);
+    else
+        wait_for_gap(self, connection);
     if (self->profile->lane_pushes) {
         TtLane *writer = &self->lanes[c->writer];
 

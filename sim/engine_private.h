@@ -67,6 +67,15 @@ tt_lane_note_wait(TtEngine *self, TtLane *lane, guint32 whom)
     watch->waiting_since_ps = -1;
 }
 
+/* Bytes of one chunk's piece, the same for all chunks. Only if self->uniform. */
+static inline guint64
+tt_engine_piece_bytes(const TtEngine *self, guint channel, guint64 round)
+{
+    return self->even_bytes > 0
+               ? self->even_bytes
+               : tt_plan_range(self->plan, channel, round, 0).count * self->element_bytes;
+}
+
 /* --- lanes, engine.c and engine_lanes.c --------------------------------------------------------
  */
 
@@ -83,6 +92,36 @@ void tt_lane_enter_round(TtEngine *self, TtLane *lane);
 
 void tt_connection_queue(TtEngine *self, guint32 connection, guint64 bytes);
 void tt_connection_injected(TtEngine *self, guint32 connection);
+void tt_connection_paced(TtEngine *self, guint32 connection); /* its gap is over */
+
+/* Nothing but another message can hold the next one up. */
+static inline gboolean
+tt_connection_may_start(const TtEngine *self, guint32 connection)
+{
+    return G_LIKELY(!self->paces) || self->paces[connection].next_ps <= tt_engine_now_ps(self);
+}
+
+static inline void
+tt_connection_start(TtEngine *self, guint32 connection, guint64 bytes)
+{
+    if (G_UNLIKELY(self->paces))
+        self->paces[connection].next_ps = tt_engine_now_ps(self) + self->paces[connection].gap_ps;
+    if (self->wire_factor != 1)
+        bytes = (guint64)((double)bytes * self->wire_factor + 0.5);
+    tt_flows_start(self->flows, connection, bytes);
+}
+
+void tt_leap_count_message(TtEngine *self, guint32 connection, guint32 n); /* leap.c */
+
+static inline void
+tt_engine_count_message(TtEngine *self, guint32 connection)
+{
+    guint32 n = self->connection_weight ? self->connection_weight[connection] : 1;
+
+    self->n_messages += n;
+    if (self->leaps)
+        tt_leap_count_message(self, connection, n);
+}
 
 /* Injects the message at once if no other is on its way into the connection. */
 static inline void
@@ -90,10 +129,10 @@ tt_connection_post(TtEngine *self, guint32 connection, guint64 bytes)
 {
     TtConnection *c = &self->connections[connection];
 
-    self->n_messages++;
-    if (c->first == TT_IDLE) {
+    tt_engine_count_message(self, connection);
+    if (c->first == TT_IDLE && tt_connection_may_start(self, connection)) {
         c->first = TT_NONE;
-        tt_flows_start(self->flows, connection, bytes);
+        tt_connection_start(self, connection, bytes);
     } else {
         tt_connection_queue(self, connection, bytes);
     }
@@ -134,6 +173,8 @@ TtResource *tt_lane_core(TtEngine *self, const TtLane *lane);
 static inline void
 tt_lane_release(TtEngine *self, TtLane *lane)
 {
+    if (self->ranks[lane->rank].is_switch)
+        return;
     if (self->n_cores > 0)
         tt_resource_release(self, tt_lane_core(self, lane));
     if (self->profile->workers_per_rank > 0)

@@ -1,5 +1,6 @@
 /* Allocates a run and finds connections, workers, cores and step costs. */
-#include "sim/engine.h"
+#include "sim/fold.h"
+#include "sim/leap.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,73 +9,7 @@
 G_STATIC_ASSERT(TT_PROFILE_OPS == TT_N_OPS);
 G_STATIC_ASSERT(sizeof(TtLane) == 64);
 
-/* --- connections -------------------------------------------------------------------------------
- */
-
-static guint32 *
-hash_place(TtEngine *self, guint32 writer, guint32 dst)
-{
-    guint64 key = ((guint64)writer << 32 | dst) * G_GUINT64_CONSTANT(0x9e3779b97f4a7c15);
-    guint32 mask = self->by_peers_room - 1, i = (guint32)(key >> 32) & mask;
-
-    for (;; i = (i + 1) & mask) {
-        const TtConnection *c;
-
-        if (self->by_peers[i] == 0)
-            return &self->by_peers[i];
-        c = &self->connections[self->by_peers[i] - 1];
-        if (c->writer == writer && c->reader / self->n_lanes == dst)
-            return &self->by_peers[i];
-    }
-}
-
-static void
-grow_connections(TtEngine *self)
-{
-    self->connections_room = MAX(64, 2 * self->connections_room);
-    self->connections = g_renew(TtConnection, self->connections, self->connections_room);
-    g_free(self->by_peers);
-    self->by_peers_room = 2 * self->connections_room;
-    self->by_peers = g_new0(guint32, self->by_peers_room);
-    for (guint32 c = 0; c < self->n_connections; c++)
-        *hash_place(self, self->connections[c].writer,
-                    self->connections[c].reader / self->n_lanes) = c + 1;
-}
-
-guint32
-tt_engine_connect(TtEngine *self, const TtLane *lane, guint role, gboolean receiving)
-{
-    guint32 index = lane->rank * self->n_lanes + lane->lane;
-    guint32 *known =
-        &self->by_role[((gsize)index * self->n_roles + role) * 2 + (receiving ? 1 : 0)];
-    guint32 *place, writer, reader;
-    guint peer;
-
-    peer = tt_plan_peer(self->plan, lane->rank, lane->lane, role);
-    if (peer >= self->n_ranks)
-        return TT_NONE;
-    if (self->n_connections == self->connections_room)
-        grow_connections(self);
-    writer = receiving ? peer * self->n_lanes + lane->lane : index;
-    reader = receiving ? index : peer * self->n_lanes + lane->lane;
-    place = hash_place(self, writer, reader / self->n_lanes);
-    if (*place == 0) {
-        guint32 flow = tt_flows_add(self->flows, writer / self->n_lanes, reader / self->n_lanes);
-
-        g_assert(flow == self->n_connections);
-        self->connections[flow] =
-            (TtConnection){ .writer = writer,
-                            .reader = reader,
-                            .free_slots = self->plan->spec.n_slots,
-                            .first = TT_IDLE,
-                            .last = TT_NONE,
-                            .latency_ps =
-                                tt_flows_latency_ps(self->flows, flow) + self->latency_ps };
-        *place = ++self->n_connections;
-    }
-    *known = *place;
-    return *known - 1;
-}
+#define NO_FOOTPRINT (-1.0)
 
 /* --- costs -------------------------------------------------------------------------------------
  */
@@ -114,6 +49,32 @@ cost_row(TtEngine *self, double footprint)
     return self->n_costs++;
 }
 
+/* The row of switches. */
+static guint32
+free_row(TtEngine *self)
+{
+    for (guint32 i = 0; i < self->n_costs; i++)
+        if (self->costs[i].footprint_bytes == NO_FOOTPRINT)
+            return i;
+    self->costs = g_renew(TtStepCost, self->costs, self->n_costs + 1);
+    self->costs[self->n_costs] = (TtStepCost){ .footprint_bytes = NO_FOOTPRINT };
+    return self->n_costs++;
+}
+
+static void
+init_hops(TtEngine *self)
+{
+    const TtProfile *profile = self->profile;
+
+    self->wire_factor = profile->wire_factor > 0 ? profile->wire_factor : 1;
+    for (guint hop = 0; hop < TT_N_HOPS; hop++) {
+        self->hop_latency_ps[hop] = tt_seconds_to_ps(profile->hop_latency_s[hop]);
+        self->hop_gap_ps[hop] = tt_seconds_to_ps(profile->hop_gap_s[hop]);
+        self->has_hops |= profile->hop_latency_s[hop] > 0 || profile->hop_gap_s[hop] > 0 ||
+                          profile->hop_bytes_per_s[hop] > 0;
+    }
+}
+
 static void
 init_costs(TtEngine *self, gboolean in_place)
 {
@@ -124,11 +85,17 @@ init_costs(TtEngine *self, gboolean in_place)
     self->latency_ps = tt_seconds_to_ps(self->profile->latency_s);
     self->start_ps = tt_seconds_to_ps(self->profile->start_s);
     self->switch_ps = tt_seconds_to_ps(self->profile->switch_s);
-    for (guint r = 0; r < self->n_ranks; r++) {
+    init_hops(self);
+    for (guint32 r = 0; r < self->n_ranks; r++) {
         double touched = footprint_bytes(self->plan, r, in_place);
 
-        self->ranks[r].cost =
-            cost_row(self, tt_profile_footprint(self->profile, touched, self->plan->n_rounds, message));
+        if (self->ranks[r].is_switch) {
+            self->ranks[r].cost = free_row(self);
+            continue;
+        }
+
+        self->ranks[r].cost = cost_row(
+            self, tt_profile_footprint(self->profile, touched, self->plan->n_rounds, message));
     }
 }
 
@@ -140,9 +107,10 @@ static void
 init_cores(TtEngine *self)
 {
     guint per_node = self->net->ranks_per_node;
-    guint n_nodes = (self->n_ranks + per_node - 1) / per_node;
+    guint n_nodes = (self->plan->spec.n_ranks + per_node - 1) / per_node;
 
-    if (self->profile->cores == 0 || MIN(per_node, self->n_ranks) <= self->profile->cores)
+    if (self->profile->cores == 0 ||
+        MIN(per_node, self->plan->spec.n_ranks) <= self->profile->cores)
         return;
     self->n_cores = n_nodes * self->profile->cores;
     self->cores = g_new(TtResource, self->n_cores);
@@ -166,18 +134,27 @@ init_lanes(TtEngine *self)
         lane->program = tt_plan_program(plan, lane->rank, tt_plan_channel(plan, lane->lane));
         lane->n_steps = tt_plan_n_steps(plan, lane->rank, lane->lane);
     }
-    for (guint r = 0; r < self->n_ranks; r++) {
-        self->ranks[r].workers = idle_resource;
-        self->ranks[r].workers.n_free =
+    for (guint32 r = 0; r < self->n_ranks; r++) {
+        TtRank *rank = &self->ranks[r];
+        guint64 steps = 0;
+
+        *rank = (TtRank){ .agent = r,
+                          .first_lane = r * self->n_lanes,
+                          .n_lanes = self->n_lanes,
+                          .is_switch = r >= plan->spec.n_ranks,
+                          .workers = idle_resource };
+        rank->workers.n_free =
             self->profile->workers_per_rank ? self->profile->workers_per_rank : TT_NONE;
+        for (guint32 i = 0; i < rank->n_lanes; i++)
+            steps += self->lanes[rank->first_lane + i].n_steps;
+        self->most_steps = MAX(self->most_steps, steps * plan->n_rounds);
     }
 }
 
-/* Whole cache lines. */
-static TtLane *
-new_lanes(gsize n)
+TtLane *
+tt_new_lanes(gsize n)
 {
-    TtLane *lanes = aligned_alloc(sizeof *lanes, n * sizeof *lanes);
+    TtLane *lanes = aligned_alloc(sizeof *lanes, MAX(1, n) * sizeof *lanes);
 
     if (lanes)
         memset(lanes, 0, n * sizeof *lanes);
@@ -190,11 +167,11 @@ allocate(TtEngine *self, GError **error)
     gsize n = self->total_lanes;
     double roles = 2.0 * (double)n * self->n_roles;
 
-    self->lanes = new_lanes(n);
+    self->lanes = tt_new_lanes(n);
     self->work = g_try_new0(TtLaneWork, n);
     self->ready = g_try_new(guint32, n);
     self->ranks = g_try_new0(TtRank, self->n_ranks);
-    self->waiters = g_try_new0(guint32, (gsize)self->n_ranks * self->plan->spec.n_channels);
+    self->waiters = g_try_new0(guint32, self->n_units);
     self->by_role = roles < 1e12 ? g_try_new0(guint32, MAX(1, (gsize)roles)) : NULL;
     if (self->lanes && self->work && self->ready && self->ranks && self->waiters && self->by_role)
         return TRUE;
@@ -206,6 +183,45 @@ allocate(TtEngine *self, GError **error)
     return FALSE;
 }
 
+static guint64
+mean_piece_bytes(const TtPlan *plan)
+{
+    unsigned __int128 n =
+        (unsigned __int128)plan->n_chunks * plan->spec.n_channels * plan->n_rounds;
+    guint64 bytes = plan->spec.count * tt_type_bytes(plan->spec.type);
+
+    return (guint64)((bytes + n - 1) / n);
+}
+
+/* Is every switch of the plan there, and in reach of its ranks? */
+static gboolean
+check_switches(const TtEngine *self, GError **error)
+{
+    const TtPlanSpec *spec = &self->plan->spec;
+
+    for (guint agent = spec->n_ranks; agent < self->n_agents; agent++) {
+        TtSwitchPlace place = tt_plan_switch(self->plan, agent);
+        guint rank = place.is_network ? 0 : place.node * spec->group_size;
+        TtLink links[TT_MAX_ROUTE];
+
+        if (self->net->switch_route &&
+            self->net->switch_route(self->net->context, rank,
+                                    place.is_network ? TT_NETWORK_SWITCH : place.node, TRUE,
+                                    links) != TT_NO_ROUTE)
+            continue;
+        if (place.is_network)
+            g_set_error(error, TT_SIM_ERROR, TT_SIM_ERROR_USAGE,
+                        "%s: reduces in the network, but rank 0 has no NIC to reach it",
+                        self->plan->name);
+        else
+            g_set_error(error, TT_SIM_ERROR, TT_SIM_ERROR_USAGE,
+                        "%s: node %u has no switch that reduces (an NVSwitch next to every GPU)",
+                        self->plan->name, place.node);
+        return FALSE;
+    }
+    return TRUE;
+}
+
 gboolean
 tt_engine_init(TtEngine *self, const TtPlan *plan, const TtNetwork *net,
                const TtSimOptions *options, GError **error)
@@ -214,14 +230,17 @@ tt_engine_init(TtEngine *self, const TtPlan *plan, const TtNetwork *net,
     self->plan = plan;
     self->net = net;
     self->profile = options->profile;
-    self->n_ranks = plan->spec.n_ranks;
+    self->n_ranks = self->n_agents = tt_plan_n_agents(plan);
     self->n_lanes = plan->n_lanes;
+    self->lanes_per_channel = plan->lanes_per_channel;
+    self->n_rounds = plan->n_rounds;
     self->n_roles = plan->n_roles;
     self->iterations = MAX(1, options->iterations);
     self->element_bytes = tt_type_bytes(plan->spec.type);
-    self->uniform = plan->spec.count % plan->n_chunks == 0;
+    self->even_bytes = options->even_pieces ? mean_piece_bytes(plan) : 0;
+    self->uniform = self->even_bytes > 0 || plan->spec.count % plan->n_chunks == 0;
     self->free_posted = TT_NONE;
-    self->ranks_left = self->ranks_in_first = self->ranks_in_last = self->n_ranks;
+    self->ranks_left = self->n_ranks;
     self->record_from_ps = TT_TIME_MAX;
 
     if ((guint64)self->n_ranks * self->n_lanes >= G_MAXINT32) {
@@ -231,8 +250,9 @@ tt_engine_init(TtEngine *self, const TtPlan *plan, const TtNetwork *net,
         return FALSE;
     }
     self->total_lanes = self->n_ranks * self->n_lanes;
+    self->n_units = self->n_ranks * plan->spec.n_channels;
     tt_event_queue_init(&self->queue);
-    if (!allocate(self, error))
+    if (!check_switches(self, error) || !allocate(self, error))
         return FALSE;
     if (options->record) {
         self->watch = g_new0(TtWatch, self->total_lanes);
@@ -245,7 +265,36 @@ tt_engine_init(TtEngine *self, const TtPlan *plan, const TtNetwork *net,
     init_cores(self);
     self->is_timed =
         !self->is_free || self->start_ps > 0 || self->profile->lane_pushes || self->n_cores > 0;
+    self->all_lanes = self->total_lanes;
+    if (!options->whole) {
+        tt_engine_fold(self);
+        tt_leaps_init(self,
+                      options->leap_tolerance > 0 ? options->leap_tolerance : TT_LEAP_TOLERANCE);
+    }
     return TRUE;
+}
+
+void
+tt_engine_rewind(TtEngine *self, guint64 n_rounds)
+{
+    double tolerance = self->leaps ? self->leaps->tolerance : 0;
+
+    tt_event_queue_clear(&self->queue);
+    tt_flows_rewind(self->flows);
+    memset(self->work, 0, self->total_lanes * sizeof *self->work);
+    for (guint32 c = 0; self->paces && c < self->n_connections; c++)
+        self->paces[c].next_ps = 0;
+    for (guint32 r = 0; r < self->n_ranks; r++)
+        self->ranks[r].iteration = 0;
+    self->ranks_left = self->n_ranks;
+    self->record_from_ps = TT_TIME_MAX;
+    self->first_end_ps = self->end_ps = 0;
+    self->n_messages = 0;
+    self->n_rounds = n_rounds;
+    if (self->leaps) {
+        g_clear_pointer(&self->leaps, tt_leaps_free);
+        tt_leaps_init(self, tolerance);
+    }
 }
 
 void
@@ -261,6 +310,10 @@ tt_engine_clear(TtEngine *self)
     g_free(self->by_role);
     g_free(self->by_peers);
     g_free(self->connections);
+    g_free(self->paces);
+    tt_leaps_free(self->leaps);
+    g_free(self->unit_weight);
+    g_free(self->connection_weight);
     g_free(self->posted);
     g_free(self->cores);
     g_free(self->costs);

@@ -38,6 +38,7 @@ tt_flows_free(TtFlows *self)
     g_free(self->member);
     g_free(self->first);
     g_free(self->route);
+    g_free(self->weight);
     g_free(self->limit);
     g_free(self->rate);
     g_free(self->link_member);
@@ -49,20 +50,36 @@ tt_flows_free(TtFlows *self)
     g_free(self);
 }
 
+void
+tt_flows_rewind(TtFlows *self)
+{
+    g_assert(self->heap_n == 0 && self->n_started == 0);
+    for (guint32 f = 0; f < self->n_flows; f++) {
+        g_assert(self->flows[f].state == FLOW_IDLE);
+        self->flows[f].carried_bytes = 0;
+    }
+    self->announced_ps = -1;
+}
+
 /* --- connections and links ---------------------------------------------------------------------
  */
+
+guint32
+tt_flows_new_link(TtFlows *self, TtLink id, double capacity)
+{
+    TT_RESERVE(self->links, self->links_room, self->n_links + 1);
+    TT_RESERVE(self->link_shares, self->link_shares_room, self->n_links + 1);
+    self->links[self->n_links] = (Link){ .n = 0 };
+    self->link_shares[self->n_links] = (LinkShare){ .capacity = capacity, .id = id };
+    return self->n_links++;
+}
 
 static guint32
 find_link(TtFlows *self, TtLink id, double capacity)
 {
     g_assert(id < self->net->n_links);
-    if (self->link_of[id] == 0) {
-        TT_RESERVE(self->links, self->links_room, self->n_links + 1);
-        TT_RESERVE(self->link_shares, self->link_shares_room, self->n_links + 1);
-        self->links[self->n_links] = (Link){ .n = 0 };
-        self->link_shares[self->n_links] = (LinkShare){ .capacity = capacity, .id = id };
-        self->link_of[id] = ++self->n_links;
-    }
+    if (self->link_of[id] == 0)
+        self->link_of[id] = tt_flows_new_link(self, id, capacity) + 1;
     return self->link_of[id] - 1;
 }
 
@@ -71,6 +88,13 @@ tt_flows_add(TtFlows *self, guint src, guint dst)
 {
     TtLink route[TT_MAX_ROUTE];
     guint n = self->net->route(self->net->context, src, dst, route);
+
+    return tt_flows_add_route(self, route, n);
+}
+
+guint32
+tt_flows_add_route(TtFlows *self, const TtLink *route, guint n)
+{
     Flow flow = { .first_hop = self->n_hops, .heap_pos = TT_NOWHERE, .alone_rate = INFINITY };
     FlowShare share = { .limit = TT_NOWHERE };
 
@@ -83,14 +107,31 @@ tt_flows_add(TtFlows *self, guint src, guint dst)
         if (isinf(info.capacity_bytes_per_s))
             continue;
         flow.alone_rate = MIN(flow.alone_rate, info.capacity_bytes_per_s);
-        self->hops[self->n_hops++].link = find_link(self, route[i], info.capacity_bytes_per_s);
+        self->hops[self->n_hops++] =
+            (Hop){ .link = find_link(self, route[i], info.capacity_bytes_per_s), .weight = 1 };
         flow.n_hops++;
     }
+    flow.n_all = flow.n_hops;
     TT_RESERVE(self->flows, self->flows_room, self->n_flows + 1);
     TT_RESERVE(self->flow_shares, self->flow_shares_room, self->n_flows + 1);
     self->flows[self->n_flows] = flow;
     self->flow_shares[self->n_flows] = share;
     return self->n_flows++;
+}
+
+/* A link of its own. One that is no narrower than the route would never fill first. */
+void
+tt_flows_limit(TtFlows *self, double bytes_per_s)
+{
+    Flow *flow = &self->flows[self->n_flows - 1];
+
+    if (bytes_per_s >= flow->alone_rate)
+        return;
+    flow->alone_rate = bytes_per_s;
+    TT_RESERVE(self->hops, self->hops_room, self->n_hops + 1);
+    self->hops[self->n_hops++] =
+        (Hop){ .link = tt_flows_new_link(self, TT_NO_LINK, bytes_per_s), .weight = 1 };
+    flow->n_all = ++flow->n_hops;
 }
 
 TtTime
@@ -103,19 +144,30 @@ guint
 tt_flows_links(const TtFlows *self, guint32 flow, TtLink *links)
 {
     const Flow *f = &self->flows[flow];
+    guint n = 0;
 
-    for (guint i = 0; i < f->n_hops; i++)
-        links[i] = self->link_shares[self->hops[f->first_hop + i].link].id;
-    return f->n_hops;
+    for (guint i = 0; i < f->n_all; i++) {
+        TtLink id = self->link_shares[self->hops[f->first_hop + i].link].id;
+
+        if (id != TT_NO_LINK)
+            links[n++] = id;
+    }
+    return n;
 }
 
 void
 tt_flows_add_bytes(const TtFlows *self, double *bytes)
 {
-    for (guint32 f = 0; f < self->n_flows; f++)
-        for (guint i = 0; i < self->flows[f].n_hops; i++)
-            bytes[self->link_shares[self->hops[self->flows[f].first_hop + i].link].id] +=
-                (double)self->flows[f].carried_bytes;
+    for (guint32 f = 0; f < self->n_flows; f++) {
+        const Flow *flow = &self->flows[f];
+
+        for (guint32 h = flow->first_hop; h < flow->first_hop + flow->n_all; h++) {
+            TtLink id = self->link_shares[self->hops[h].link].id;
+
+            if (id != TT_NO_LINK)
+                bytes[id] += (double)flow->carried_bytes * self->hops[h].weight;
+        }
+    }
 }
 
 void
@@ -189,7 +241,7 @@ leave_links(TtFlows *self, guint32 flow)
         if (f->state == FLOW_SHARING) {
             LinkShare *share = &self->link_shares[self->hops[h].link];
 
-            share->load = link->n > 0 ? share->load - f->rate : 0;
+            share->load = link->n > 0 ? share->load - f->rate * (double)self->hops[h].weight : 0;
         }
     }
     f->state = FLOW_IDLE;

@@ -15,12 +15,14 @@ typedef struct {
     double left_bytes; /* at since_ps */
     double rate;       /* bytes per second since then; 0: not yet known */
     TtTime since_ps, end_ps;
-    double alone_rate; /* of the narrowest link */
+    double alone_rate; /* of the narrowest link, or what it is limited to */
     guint64 carried_bytes;
     guint32 first_hop;
     guint32 generation; /* an event of an older one no longer holds */
     guint32 heap_pos;
-    guint8 n_hops, state;
+    guint8 n_hops; /* links that can limit it */
+    guint8 n_all;  /* and behind them, links that carry it and never limit anybody */
+    guint8 state;
 } Flow; /* 64 bytes: one cache line */
 
 typedef struct {
@@ -31,8 +33,9 @@ typedef struct {
 } FlowShare;
 
 typedef struct {
-    guint32 link; /* index into links */
-    guint32 pos;  /* where this flow stands in the link's list */
+    guint32 link;   /* index into links */
+    guint32 pos;    /* where this flow stands in the link's list */
+    guint32 weight; /* how many flows like this one cross the link: 1, unless folded */
 } Hop;
 
 typedef struct {
@@ -56,7 +59,7 @@ typedef struct {
     guint64 dirty; /* the last that lists it as changed */
     guint64 check; /* the last round of checks that lists it */
     guint32 local; /* its index in the settlement that reached it */
-    TtLink id;
+    TtLink id;     /* TT_NO_LINK: no wire, but what one flow is limited to */
 } LinkShare;
 
 typedef struct {
@@ -85,9 +88,9 @@ struct TtFlows {
     /* flows_share.c: one settlement's region in local numbers. */
     guint64 settlement, check;
     TtMaxmin *maxmin;
-    guint32 *member, *first, *route, *limit; /* by flow of the region, but route */
+    guint32 *member, *first, *route, *weight, *limit; /* by flow of the region, but route, weight */
     double *rate;
-    guint32 n_member, member_room, first_room, route_room, limit_room, rate_room;
+    guint32 n_member, member_room, first_room, route_room, weight_room, limit_room, rate_room;
     guint32 *link_member, *inside, *checks; /* by link of the region; checks: links to look at */
     double *capacity, *inside_load;
     guint32 n_link_member, link_member_room, inside_room, capacity_room, inside_load_room;
@@ -114,6 +117,7 @@ tt_link_crossings(Link *link)
     return link->room ? link->at : link->few;
 }
 
+guint32 tt_flows_new_link(TtFlows *self, TtLink id, double capacity);
 void tt_flows_mark_dirty(TtFlows *self, guint32 link);
 void tt_flows_log(TtFlows *self, guint32 flow, double rate);
 

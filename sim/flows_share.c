@@ -80,6 +80,7 @@ describe_members(TtFlows *self, guint32 from)
         guint32 n = self->first[i];
 
         TT_RESERVE(self->route, self->route_room, n + f->n_hops);
+        TT_RESERVE(self->weight, self->weight_room, n + f->n_hops);
         for (guint32 h = f->first_hop; h < f->first_hop + f->n_hops; h++) {
             guint32 local;
 
@@ -87,7 +88,8 @@ describe_members(TtFlows *self, guint32 from)
             local = self->link_shares[self->hops[h].link].local;
             self->inside[local]++;
             if (f->state == FLOW_SHARING)
-                self->inside_load[local] += f->rate;
+                self->inside_load[local] += f->rate * self->hops[h].weight;
+            self->weight[n] = self->hops[h].weight;
             self->route[n++] = local;
         }
         self->first[i + 1] = n;
@@ -103,7 +105,7 @@ is_inside(const TtFlows *self, guint32 local)
 static void
 solve(TtFlows *self)
 {
-    TtFlowRoutes routes = { self->n_member, self->first, self->route };
+    TtFlowRoutes routes = { self->n_member, self->first, self->route, self->weight };
 
     for (guint32 l = 0; l < self->n_link_member; l++) {
         const LinkShare *share = &self->link_shares[self->link_member[l]];
@@ -169,7 +171,7 @@ limits_rightly(TtFlows *self, guint32 link, guint32 n_solved)
         double rate = member ? self->rate[share->local] : self->flows[at[c].flow].rate;
         guint32 limit = member ? self->link_member[self->limit[share->local]] : share->limit;
 
-        sum += rate;
+        sum += rate * self->hops[at[c].hop].weight;
         fastest = MAX(fastest, rate);
         if (limit == link)
             slowest_limited = MIN(slowest_limited, rate);
@@ -226,7 +228,7 @@ take_over(TtFlows *self, guint32 i)
 
     self->flow_shares[flow].limit = self->link_member[self->limit[i]];
     for (guint32 h = f->first_hop; rate != already && h < f->first_hop + f->n_hops; h++)
-        self->link_shares[self->hops[h].link].load += rate - already;
+        self->link_shares[self->hops[h].link].load += (rate - already) * self->hops[h].weight;
     if (f->state == FLOW_ALONE) /* its own event no longer holds */
         f->generation++;
     if (rate != f->rate) {

@@ -16,7 +16,7 @@ typedef struct {
 struct TtMaxmin {
     guint32 links_room, flows_room, crossings_room;
     double *left;      /* [link] capacity not taken by frozen flows */
-    guint32 *n_rising; /* [link] flows not frozen */
+    guint32 *n_rising; /* [link] shares of flows not frozen */
     guint32 *first;    /* [link + 1] into crossing */
     guint32 *crossing; /* flows by link */
     Filling *heap;     /* [link] binary, smallest level on top */
@@ -82,6 +82,8 @@ transpose(TtMaxmin *self, guint32 n_links, const double *capacity, const TtFlowR
         self->first[l] = sum;
         sum += self->n_rising[l];
     }
+    for (guint32 c = 0; routes->weight && c < n_crossings; c++)
+        self->n_rising[routes->link[c]] += routes->weight[c] - 1;
     for (guint32 f = 0; f < routes->n_flows; f++) {
         self->frozen[f] = FALSE;
         for (guint32 c = routes->first[f]; c < routes->first[f + 1]; c++)
@@ -145,8 +147,10 @@ freeze_flows(TtMaxmin *self, guint32 link, double level, const TtFlowRoutes *rou
         if (limit)
             limit[f] = link;
         for (guint32 c = routes->first[f]; c < routes->first[f + 1]; c++) {
-            self->left[routes->link[c]] -= level;
-            self->n_rising[routes->link[c]]--;
+            guint32 weight = routes->weight ? routes->weight[c] : 1;
+
+            self->left[routes->link[c]] -= level * weight;
+            self->n_rising[routes->link[c]] -= weight;
         }
     }
 }

@@ -10,11 +10,12 @@
 #include <glib.h>
 
 /* Which links each flow crosses, flattened: flow f crosses link[first[f]] .. link[first[f + 1] -
- * 1], each at most once. Shapes: first[n_flows + 1], link[first[n_flows]]. Borrowed: the caller
- * keeps the arrays. */
+ * 1], each at most once; a flow that stands for several takes weight[..] shares of a link. Shapes:
+ * first[n_flows + 1], link and weight [first[n_flows]]; weight may be NULL: all 1. Borrowed: the
+ * caller keeps the arrays. */
 typedef struct {
     guint32 n_flows;
-    const guint32 *first, *link;
+    const guint32 *first, *link, *weight;
 } TtFlowRoutes;
 
 typedef struct TtMaxmin TtMaxmin; /* opaque: scratch space, grows to the largest problem seen */

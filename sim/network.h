@@ -7,6 +7,9 @@
 #pragma once
 #include "sim/sim.h"
 
+#define TT_NETWORK_SWITCH G_MAXUINT
+#define TT_NO_ROUTE       G_MAXUINT
+
 typedef struct {
     gconstpointer context;
     guint n_ranks;
@@ -17,6 +20,12 @@ typedef struct {
     TtLinkInfo (*link)(gconstpointer context, TtLink link);
     char *(*link_name)(gconstpointer context, TtLink link); /* caller frees */
     guint (*route)(gconstpointer context, guint src, guint dst, TtLink *links);
+    /* The route goes through a CPU or its memory. NULL: links of kind "cpu" and "memory" tell. */
+    gboolean (*passes_host)(gconstpointer context, guint src, guint dst);
+    /* Links between a rank and a switch that reduces: the one of node @node, or the network itself
+     * (TT_NETWORK_SWITCH). TT_NO_ROUTE if there is no such switch; NULL: there are none. */
+    guint (*switch_route)(gconstpointer context, guint rank, guint node, gboolean towards,
+                          TtLink *links);
 
     /* Bytes per second, for the lower bounds; INFINITY where nothing limits. */
     double (*rank_out)(gconstpointer context, guint rank);
@@ -33,6 +42,9 @@ TtNetwork tt_network_of_topology(const TtTopology *topo);
 /* Sum of latencies and smallest capacity along a route; 0 and INFINITY from a rank to itself. */
 TtTime tt_network_latency_ps(const TtNetwork *net, guint src, guint dst);
 double tt_network_bytes_per_s(const TtNetwork *net, guint src, guint dst);
+
+/* What kind of connection joins two ranks. */
+TtHop tt_network_hop(const TtNetwork *net, guint src, guint dst);
 
 /* @inner with its links of kind "memory" free, for profiles that already hold what they cost. What
  * a rank can inject is then unknown. Borrows @inner. */

@@ -19,6 +19,22 @@ topology_route(gconstpointer topo, guint src, guint dst, TtLink *links)
     return tt_topology_route(topo, src, dst, links);
 }
 
+static gboolean
+topology_passes_host(gconstpointer topo, guint src, guint dst)
+{
+    return tt_topology_route_passes_host(topo, src, dst);
+}
+
+static guint
+topology_switch_route(gconstpointer topo, guint rank, guint node, gboolean towards, TtLink *links)
+{
+    if (node == TT_NETWORK_SWITCH)
+        return towards ? tt_topology_route_to_network(topo, rank, links)
+                       : tt_topology_route_from_network(topo, rank, links);
+    return towards ? tt_topology_route_to_switch(topo, rank, links)
+                   : tt_topology_route_from_switch(topo, rank, links);
+}
+
 static double
 topology_rank_out(gconstpointer topo, guint rank)
 {
@@ -67,6 +83,8 @@ tt_network_of_topology(const TtTopology *topo)
         .link = topology_link,
         .link_name = topology_link_name,
         .route = topology_route,
+        .passes_host = topology_passes_host,
+        .switch_route = topology_switch_route,
         .rank_out = topology_rank_out,
         .rank_in = topology_rank_in,
         .node_out = topology_node_out,

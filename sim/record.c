@@ -10,13 +10,19 @@
 /* --- steps -------------------------------------------------------------------------------------
  */
 
+static guint32
+agent_of(const TtEngine *self, guint32 lane_index)
+{
+    return self->ranks[self->lanes[lane_index].rank].agent;
+}
+
 void
 tt_record_step(TtEngine *self, guint32 lane_index)
 {
     const TtLane *lane = &self->lanes[lane_index];
     const TtWatch *watch = &self->watch[lane_index];
     TtEvent event = {
-        .rank = lane->rank,
+        .rank = self->ranks[lane->rank].agent,
         .lane = lane->lane,
         .op = lane->op,
         .step = lane->step,
@@ -31,9 +37,9 @@ tt_record_step(TtEngine *self, guint32 lane_index)
     };
 
     if (lane->recv != TT_NONE)
-        event.recv_peer = self->connections[lane->recv].writer / self->n_lanes;
+        event.recv_peer = agent_of(self, self->connections[lane->recv].writer);
     if (lane->send != TT_NONE)
-        event.send_peer = self->connections[lane->send].reader / self->n_lanes;
+        event.send_peer = agent_of(self, self->connections[lane->send].reader);
     g_array_append_val(self->events, event);
 }
 
@@ -79,10 +85,15 @@ busy_links(const TtEngine *self)
 static double
 work_share(const TtEngine *self)
 {
-    double busy_s = 0, all_s = tt_ps_to_seconds(self->end_ps) * self->total_lanes;
+    double busy_s = 0, all_s = tt_ps_to_seconds(self->end_ps) * (double)self->all_lanes;
 
-    for (guint32 i = 0; i < self->total_lanes; i++)
-        busy_s += tt_ps_to_seconds(self->work[i].busy_ps);
+    for (guint32 i = 0; i < self->total_lanes; i++) {
+        guint32 weight = self->unit_weight ? self->unit_weight[i / self->lanes_per_channel] : 1;
+
+        busy_s += tt_ps_to_seconds(self->work[i].busy_ps) * weight;
+    }
+    if (self->is_folded) /* one lane of every rank worked its start off; which, classes do not tell */
+        busy_s += tt_ps_to_seconds(self->start_ps) * self->plan->spec.n_ranks * self->iterations;
     return all_s > 0 ? busy_s / all_s : 0;
 }
 
@@ -181,7 +192,7 @@ tt_record_timeline(TtEngine *self)
     g_autofree char *size = tt_format_bytes(self->plan->spec.count * self->element_bytes);
     g_autofree char *title = g_strdup_printf("%s %s, %u ranks, %s, predicted", self->plan->name,
                                              tt_collective_name(self->plan->spec.collective),
-                                             self->n_ranks, size ? size : "?");
+                                             self->plan->spec.n_ranks, size ? size : "?");
     TtTimeline *timeline = tt_timeline_new(title);
 
     for (guint i = 0; i < self->events->len; i++) {
@@ -206,19 +217,19 @@ describe_wait(const TtEngine *self, guint32 index, GString *text)
     const TtLane *lane = &self->lanes[index];
     guint32 other = TT_NONE;
 
-    g_string_append_printf(text, "rank %u lane %u step %u (%s) waits for ", lane->rank, lane->lane,
-                           lane->step, tt_op_name(lane->op));
+    g_string_append_printf(text, "rank %u lane %u step %u (%s) waits for ", agent_of(self, index),
+                           lane->lane, lane->step, tt_op_name(lane->op));
     switch (lane->state) {
     case TT_LANE_MESSAGE:
         other = self->connections[lane->recv].writer;
-        g_string_append_printf(text, "a message from rank %u", other / self->n_lanes);
+        g_string_append_printf(text, "a message from rank %u", agent_of(self, other));
         break;
     case TT_LANE_SLOT:
         other = self->connections[lane->send].reader;
-        g_string_append_printf(text, "a free slot to rank %u", other / self->n_lanes);
+        g_string_append_printf(text, "a free slot to rank %u", agent_of(self, other));
         break;
     case TT_LANE_DEPENDENCY:
-        other = index - lane->lane + lane->dep_lane;
+        other = (guint32)((gint64)index + lane->dep_lane - lane->lane);
         g_string_append_printf(text, "its lane %u to finish step %u", lane->dep_lane,
                                lane->dep_step);
         break;
@@ -246,7 +257,7 @@ tt_record_deadlock(const TtEngine *self)
             break;
         index = other;
         if (self->lanes[index].state == TT_LANE_FINISHED) {
-            g_string_append_printf(text, "; rank %u lane %u has finished", self->lanes[index].rank,
+            g_string_append_printf(text, "; rank %u lane %u has finished", agent_of(self, index),
                                    self->lanes[index].lane);
             break;
         }

@@ -1,6 +1,7 @@
 /* Picks the level, checks the request and holds every result against its lower bound. */
-#include "sim/engine.h"
+#include "sim/leap.h"
 #include "sim/levels.h"
+#include "sim/stretch.h"
 
 #include <math.h>
 #include <string.h>
@@ -67,16 +68,7 @@ tt_sim_bound_on_ps(const TtPlan *plan, const TtNetwork *net, char **limit)
 static TtTime
 rounding_ps(const TtEngine *engine)
 {
-    guint64 most = 0;
-
-    for (guint r = 0; r < engine->n_ranks; r++) {
-        guint64 steps = 0;
-
-        for (guint l = 0; l < engine->n_lanes; l++)
-            steps += engine->lanes[r * engine->n_lanes + l].n_steps;
-        most = MAX(most, steps);
-    }
-    return (TtTime)(2 + 2 * most * engine->plan->n_rounds) + engine->end_ps / 1000000000;
+    return (TtTime)(2 + 2 * engine->most_steps) + engine->end_ps / 1000000000;
 }
 
 static gboolean
@@ -110,18 +102,45 @@ time_per_iteration_ps(const TtEngine *engine)
     return (engine->end_ps - engine->first_end_ps + n / 2) / n;
 }
 
+/* Ranks and switches of which nothing was simulated. */
+static guint
+count_folded(const TtEngine *engine)
+{
+    g_autofree guint8 *simulated = g_new0(guint8, engine->n_agents);
+    guint n = engine->n_agents;
+
+    for (guint32 r = 0; r < engine->n_ranks; r++) {
+        n -= !simulated[engine->ranks[r].agent];
+        simulated[engine->ranks[r].agent] = TRUE;
+    }
+    return n;
+}
+
 static gboolean
 run_flow(const TtPlan *plan, const TtNetwork *net, const TtSimOptions *options, TtSimResult *result,
          GError **error)
 {
+    TtSimOptions again = *options;
     TtEngine engine;
-    gboolean good = tt_engine_init(&engine, plan, net, options, error) &&
-                    tt_engine_run(&engine, error) && check_bound(&engine, error);
+    GError *cause = NULL;
+    gboolean good = tt_engine_init(&engine, plan, net, options, &cause) &&
+                    tt_engine_run_long(&engine, options->leap_tolerance, &cause) &&
+                    check_bound(&engine, &cause);
 
-    if (good) {
+    if (!good && engine.is_folded) { /* who waits for whom, nobody folded away, will be told then */
+        g_clear_error(&cause);
+        tt_engine_clear(&engine);
+        again.whole = TRUE;
+        return run_flow(plan, net, &again, result, error);
+    }
+    if (!good) {
+        g_propagate_error(error, cause);
+    } else {
         result->time_ps = time_per_iteration_ps(&engine);
         result->n_messages = engine.n_messages;
         result->n_events = engine.n_events;
+        result->folded_ranks = count_folded(&engine);
+        tt_leaps_report(&engine, result);
         result->bottleneck = tt_record_bottleneck(&engine);
         if (options->record)
             result->timeline = tt_record_timeline(&engine);

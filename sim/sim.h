@@ -30,15 +30,29 @@ typedef struct {
     guint iterations;         /* back to back, no barrier between; 0: 1 */
     gboolean record;          /* fill the timeline (of the last iteration) */
     gboolean in_place;        /* smaller footprint */
+
+    /* Every rank and every round by itself: nothing is folded or leapt over. */
+    gboolean whole;
+    /* All messages of one chunk as large as their mean, rounded up to a byte: a plan whose chunks,
+     * channels or rounds differ by an element or by 64 bytes then folds and leaps as an even one. */
+    gboolean even_pieces;
+    /* How wrong, relatively, leaping may be where rounds do not recur exactly; 0: 1e-6. Above that, runs
+     * that do not recur at all may be told from a few of their rounds (docs/simulator.md). */
+    double leap_tolerance;
 } TtSimOptions;
 
 typedef struct {
-    TtTime time_ps;    /* one collective: the whole run for one iteration, the steady-state distance
+    TtTime time_ps;  /* one collective: the whole run for one iteration, the steady-state distance
                           between ends of iterations for several */
-    TtTime bound_ps;   /* no algorithm can be faster on this topology */
-    char *limit;       /* what sets the bound: "injection of rank 0", "NICs of a node"; owned */
-    char *bottleneck;  /* the busiest link and how busy, or what lanes waited for; owned, may be NULL */
-    guint64 n_messages, n_events;
+    TtTime bound_ps; /* no algorithm can be faster on this topology */
+    char *limit;     /* what sets the bound: "injection of rank 0", "NICs of a node"; owned */
+    char *
+        bottleneck; /* the busiest link and how busy, or what lanes waited for; owned, may be NULL */
+    guint64 n_messages;   /* of all ranks and rounds */
+    guint64 n_events;     /* really handled */
+    guint folded_ranks;   /* ranks and switches for which one that behaves alike was simulated */
+    guint64 leapt_rounds; /* rounds that repeat what was simulated and were leapt over */
+    double leap_error;    /* by which that may be wrong, relative, as estimated; 0: exact */
     TtTimeline *timeline; /* NULL unless recorded; owned */
 } TtSimResult;
 

@@ -74,6 +74,26 @@ hand_route(gconstpointer context, guint src, guint dst, TtLink *links)
     return n;
 }
 
+/* Switches that reduce stand in the middle: half of a route, up or down. */
+static inline guint
+hand_switch_route(gconstpointer context, guint rank, guint node, gboolean towards, TtLink *links)
+{
+    const HandWires *w = context;
+    guint n = 0, P = w->n_ranks, own = rank / w->per_node;
+
+    if (w->shape == HAND_BUS || w->shape == HAND_LINE) {
+        links[n++] = w->shape == HAND_BUS ? 0 : towards ? rank : P + rank;
+        return n;
+    }
+    if (towards)
+        links[n++] = rank;
+    if (w->shape == HAND_TWO_LEVEL && node == TT_NETWORK_SWITCH)
+        links[n++] = 2 * P + (towards ? own : hand_n_nodes(w) + own);
+    if (!towards)
+        links[n++] = P + rank;
+    return n;
+}
+
 static inline double
 hand_rank_rate(gconstpointer context, guint rank)
 {
@@ -107,6 +127,7 @@ hand_network(HandWires *wires)
                         .link = hand_link,
                         .link_name = hand_link_name,
                         .route = hand_route,
+                        .switch_route = hand_switch_route,
                         .rank_out = hand_rank_rate,
                         .rank_in = hand_rank_rate,
                         .node_out = hand_node_rate,

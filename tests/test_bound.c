@@ -230,7 +230,11 @@ nothing_is_faster_on_presets(void)
                     TtSimOptions options = { .level = TT_LEVEL_FLOW, .profile = i ? tutti : NULL };
                     TtSimResult result = { 0 };
 
-                    tt_sim_run(plan, topo, &options, &result, &error);
+                    if (!tt_sim_run(plan, topo, &options, &result, &error) &&
+                        plan->n_switches > 0) { /* few nodes have a switch that reduces */
+                        CHECK_ERROR(error, TT_SIM_ERROR, TT_SIM_ERROR_USAGE, "reduces");
+                        continue;
+                    }
                     CHECK(!error, "%s on %s: %s", plan->name, name, error ? error->message : "");
                     CHECK(result.limit && (result.bottleneck || spec.n_ranks == 1), "%s on %s",
                           plan->name, name);
@@ -275,7 +279,11 @@ nothing_is_faster_through_thin_leaves(void)
 
                 if (!plan)
                     continue;
-                tt_sim_run(plan, topo, &options, &result, &error);
+                if (!tt_sim_run(plan, topo, &options, &result, &error) &&
+                    plan->n_switches > 0) { /* hosts have no switch that reduces */
+                    CHECK_ERROR(error, TT_SIM_ERROR, TT_SIM_ERROR_USAGE, "reduces");
+                    continue;
+                }
                 CHECK(!error, "%s on %s %s: %s", plan->name, with[1], with[0],
                       error ? error->message : "");
                 n_uplinks += result.limit && g_str_has_prefix(result.limit, "uplinks");

@@ -22,9 +22,31 @@ start(const char *transport, guint n_ranks)
     return team;
 }
 
+/* Teams by number of agents, started as needed. */
+typedef struct {
+    const char *transport;
+    TtTeam *of[24];
+} Teams;
+
+static TtTeam *
+team_of(Teams *teams, guint n_agents)
+{
+    g_assert(n_agents < G_N_ELEMENTS(teams->of));
+    if (!teams->of[n_agents])
+        teams->of[n_agents] = start(teams->transport, n_agents);
+    return teams->of[n_agents];
+}
+
+static void
+stop_all(Teams *teams)
+{
+    for (guint n = 0; n < G_N_ELEMENTS(teams->of); n++)
+        g_clear_pointer(&teams->of[n], tt_team_stop);
+}
+
 /* FALSE if the plan cannot be: the algorithm refuses, or it does not verify this way. */
 static gboolean
-run_one(TtTeam *team, const char *algorithm, const TtPlanSpec *spec, gboolean in_place)
+run_one(Teams *teams, const char *algorithm, const TtPlanSpec *spec, gboolean in_place)
 {
     TtRunOptions options = { .warmup = 1, .iterations = 2, .in_place = in_place, .check = TRUE };
     TtRunResult result = { .wrong = -1 };
@@ -33,7 +55,7 @@ run_one(TtTeam *team, const char *algorithm, const TtPlanSpec *spec, gboolean in
 
     if (!plan || !tt_verify(plan, in_place, NULL, NULL))
         return FALSE;
-    tt_team_run(team, plan, &options, &result, &error);
+    tt_team_run(team_of(teams, tt_plan_n_agents(plan)), plan, &options, &result, &error);
     CHECK(error == NULL && result.wrong == 0,
           "%s %s, %u ranks, %lu x %s %s, %s, %u channels, %u slots of %lu: %ld wrong, %s",
           algorithm, tt_collective_name(spec->collective), spec->n_ranks, spec->count,
@@ -61,6 +83,7 @@ vary(guint n_ranks, guint collective, guint64 count, guint turn)
         .n_slots = 1 + turn / 3 % 4,
         /* many rounds of little only where it is quick */
         .slot_bytes = count > 10000 ? MAX(4096, slot_bytes[turn % 7]) : slot_bytes[turn % 7],
+        .group_size = n_ranks % 2 == 0 && turn / 5 % 2 ? n_ranks / 2 : 0,
     };
 }
 
@@ -71,9 +94,9 @@ run_all_algorithms(const char *transport, const guint *ranks, guint n, const gui
     guint turn = 0;
 
     for (guint p = 0; p < n; p++) {
-        g_autoptr(TtTeam) team = start(transport, ranks[p]);
+        Teams teams = { transport, { NULL } };
 
-        for (guint a = 0; team && tt_algos[a]; a++)
+        for (guint a = 0; tt_algos[a]; a++)
             for (guint collective = 0; collective < TT_N_COLLECTIVES; collective++) {
                 guint ran = 0;
 
@@ -83,11 +106,12 @@ run_all_algorithms(const char *transport, const guint *ranks, guint n, const gui
                     for (guint in_place = 0; in_place < 2; in_place++) {
                         TtPlanSpec spec = vary(ranks[p], collective, counts[c], turn++);
 
-                        ran += run_one(team, tt_algos[a]->name, &spec, in_place);
+                        ran += run_one(&teams, tt_algos[a]->name, &spec, in_place);
                     }
                 CHECK(ran > 0 || !g_strcmp0(tt_algos[a]->name, "hierarchical") || ranks[p] != 4,
                       "%s %s never ran", tt_algos[a]->name, tt_collective_name(collective));
             }
+        stop_all(&teams);
     }
 }
 
@@ -116,9 +140,9 @@ every_type_and_reduction_is_right(void)
     static const guint ranks[] = { 2, 3 };
 
     for (guint p = 0; p < G_N_ELEMENTS(ranks); p++) {
-        g_autoptr(TtTeam) team = start("shm", ranks[p]);
+        Teams teams = { "shm", { NULL } };
 
-        for (guint type = 0; team && type < TT_N_TYPES; type++)
+        for (guint type = 0; type < TT_N_TYPES; type++)
             for (guint redop = 0; redop < TT_N_REDOPS; redop++)
                 for (guint in_place = 0; in_place < 2; in_place++) {
                     TtPlanSpec spec = { .n_ranks = ranks[p],
@@ -127,8 +151,9 @@ every_type_and_reduction_is_right(void)
                                         .redop = redop,
                                         .slot_bytes = 2048 };
 
-                    CHECK(run_one(team, "ring", &spec, in_place), "the ring verifies");
+                    CHECK(run_one(&teams, "ring", &spec, in_place), "the ring verifies");
                 }
+        stop_all(&teams);
     }
 }
 

@@ -277,7 +277,7 @@ solver_agrees_with_the_short_cut(void)
             g_autoptr(TtPlan) plan = tt_plan_new(tt_algos[a]->name, &spec, NULL);
             TtTime apart_ps, joined_ps;
 
-            if (!plan)
+            if (!plan || plan->n_switches > 0) /* the way to a switch does not grow */
                 continue;
             joined_ps = hand_run(plan, joined, NULL);
             apart.latency_ps = 1500 * NS; /* two links as slow as three */

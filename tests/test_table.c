@@ -9,7 +9,8 @@
 static void
 check_same_steps(const TtPlan *a, const TtPlan *b)
 {
-    for (guint rank = 0; rank < a->spec.n_ranks; rank++)
+    CU_ASSERT_EQUAL(tt_plan_n_agents(a), tt_plan_n_agents(b));
+    for (guint rank = 0; rank < tt_plan_n_agents(a); rank++)
         for (guint lane = 0; lane < a->lanes_per_channel; lane++) {
             guint32 n = tt_plan_n_steps(a, rank, lane);
 

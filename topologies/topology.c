@@ -80,6 +80,93 @@ tt_topology_route(const TtTopology *topo, guint src, guint dst, TtLink *links)
     return append(links, n, &t->in[to.nic * R + place_dst], to.node * topo->links_per_node);
 }
 
+gboolean
+tt_topology_route_passes_host(const TtTopology *topo, guint src, guint dst)
+{
+    const TtTemplate *t = topo->node;
+    guint R = t->n_ranks;
+    const TtWay *way = &t->local[src % R * R + dst % R];
+
+    if (src / R != dst / R)
+        return FALSE;
+    for (guint i = 0; i + 1 < way->n; i++) {
+        TtDeviceKind kind =
+            tt_template_kind_of(t, g_array_index(t->wires, TtWire, way->wire[i]).to);
+
+        if (kind == TT_DEVICE_CPU || kind == TT_DEVICE_MEMORY)
+            return TRUE;
+    }
+    return FALSE;
+}
+
+/* --- to switches that reduce -------------------------------------------------------------------
+ */
+
+/* Wires come in pairs, so the way back is the wire's partner. */
+static guint
+switch_link(const TtTopology *topo, guint rank, gboolean towards, TtLink *links)
+{
+    const TtTemplate *t = topo->node;
+    guint place = rank % t->n_ranks;
+
+    g_assert(rank / t->n_ranks < topo->n_nodes);
+    for (guint w = 0; w < t->wires->len; w++) {
+        const TtWire *wire = &g_array_index(t->wires, TtWire, w);
+        guint near = towards ? wire->from : wire->to, far = towards ? wire->to : wire->from;
+
+        if (near == place && far < t->n_devices &&
+            tt_template_kind_of(t, far) == TT_DEVICE_NVSWITCH) {
+            links[0] = rank / t->n_ranks * topo->links_per_node + w;
+            return 1;
+        }
+    }
+    return TT_NO_SWITCH;
+}
+
+guint
+tt_topology_route_to_switch(const TtTopology *topo, guint rank, TtLink *links)
+{
+    return switch_link(topo, rank, TRUE, links);
+}
+
+guint
+tt_topology_route_from_switch(const TtTopology *topo, guint rank, TtLink *links)
+{
+    return switch_link(topo, rank, FALSE, links);
+}
+
+/* Through the rank's first own NIC. */
+static const TtWay *
+network_way(const TtTopology *topo, guint rank, gboolean towards)
+{
+    const TtTemplate *t = topo->node;
+    guint place = rank % t->n_ranks, nic;
+
+    g_assert(rank / t->n_ranks < topo->n_nodes);
+    if (!t->own || t->n_own == 0)
+        return NULL;
+    nic = t->own[place * t->n_own];
+    return towards ? &t->out[place * t->n_nics + nic] : &t->in[nic * t->n_ranks + place];
+}
+
+guint
+tt_topology_route_to_network(const TtTopology *topo, guint rank, TtLink *links)
+{
+    const TtWay *way = network_way(topo, rank, TRUE);
+
+    return way ? append(links, 0, way, rank / topo->node->n_ranks * topo->links_per_node)
+               : TT_NO_SWITCH;
+}
+
+guint
+tt_topology_route_from_network(const TtTopology *topo, guint rank, TtLink *links)
+{
+    const TtWay *way = network_way(topo, rank, FALSE);
+
+    return way ? append(links, 0, way, rank / topo->node->n_ranks * topo->links_per_node)
+               : TT_NO_SWITCH;
+}
+
 TtTime
 tt_topology_route_latency_ps(const TtTopology *topo, guint src, guint dst)
 {

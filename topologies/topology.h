@@ -58,6 +58,18 @@ char *tt_topology_link_name(const TtTopology *topo, TtLink link);
  * 0 for src == dst. O(hops), no allocation, thread-safe. */
 guint tt_topology_route(const TtTopology *topo, guint src, guint dst, TtLink *links);
 
+/* TRUE if the route stays in its node and passes a CPU or its memory. */
+gboolean tt_topology_route_passes_host(const TtTopology *topo, guint src, guint dst);
+
+/* Links between a rank and its node's NVSwitch, or between a rank and the first switch of the
+ * network behind the NIC of its own (for switches that reduce); TT_NO_SWITCH if there is none that
+ * is one link away, or no network. */
+#define TT_NO_SWITCH G_MAXUINT
+guint tt_topology_route_to_switch(const TtTopology *topo, guint rank, TtLink *links);
+guint tt_topology_route_from_switch(const TtTopology *topo, guint rank, TtLink *links);
+guint tt_topology_route_to_network(const TtTopology *topo, guint rank, TtLink *links);
+guint tt_topology_route_from_network(const TtTopology *topo, guint rank, TtLink *links);
+
 /* Sum of latencies and smallest capacity along the route. */
 TtTime tt_topology_route_latency_ps(const TtTopology *topo, guint src, guint dst);
 double tt_topology_route_bytes_per_s(const TtTopology *topo, guint src, guint dst);
