@@ -222,10 +222,13 @@ search(TtLibrary *library, const TtOptions *options, TtReport *report, GError **
     if (!node || !tt_nccl_comm_init(&library->comm, node, n_nodes, library->version, &library->env,
                                     library->unmerged, error))
         return FALSE;
+    tt_nccl_machine_of_node(&library->machine, node, &library->comm);
     library->topology = g_strdup(tt_topology_name(topo));
     warnings = tt_topology_warnings(topo);
     for (guint i = 0; warnings && warnings[i]; i++)
         tt_report_warn(report, "%s", warnings[i]);
+    library->topo = g_steal_pointer(&topo);
+    library->node = g_steal_pointer(&node);
     return TRUE;
 }
 
@@ -253,6 +256,8 @@ tt_library_free(TtLibrary *library)
     if (!library)
         return;
     tt_nccl_env_clear(&library->env);
+    tt_topology_free(library->topo);
+    tt_nccl_xml_free(library->node);
     g_free(library->topology);
     g_free(library);
 }
@@ -308,22 +313,9 @@ tt_library_choose(const TtLibrary *library, const TtNcclOp *op, const TtLibraryP
     return tt_nccl_choose(&library->comm, &library->table, &library->env, op, choice, error);
 }
 
-double
-tt_library_time_us(const TtLibrary *library, const TtNcclOp *op, const TtNcclChoice *choice)
-{
-    (void)library;
-    (void)op;
-    return choice->time_us;
-}
-
-const char *
-tt_library_time_source(void)
-{
-    return "times are what NCCL's own table believes, made to choose by: first order only";
-}
-
 TtRow
-tt_library_row(const TtLibrary *library, const TtCase *c, const TtNcclChoice *choice)
+tt_library_row(const TtLibrary *library, const TtCase *c, const TtNcclChoice *choice,
+               const TtLibraryTime *time)
 {
     static const char *const names[TT_NCCL_N_FUNCS] = { "broadcast", "reduce", "allgather",
                                                         "reduce-scatter", "allreduce" };
@@ -331,7 +323,6 @@ tt_library_row(const TtLibrary *library, const TtCase *c, const TtNcclChoice *ch
                                                                TT_ALLGATHER, TT_REDUCE_SCATTER,
                                                                TT_ALLREDUCE };
     TtCollective collective = collectives[library->func];
-    TtNcclOp op = tt_library_op(library, c);
     TtRow row = {
         .collective = names[library->func],
         .algorithm = algo_words[choice->algo],
@@ -344,7 +335,9 @@ tt_library_row(const TtLibrary *library, const TtCase *c, const TtNcclChoice *ch
         .type = tt_type_name(c->type),
         .redop = tt_collective_reduces(collective) ? tt_redop_name(c->redop) : "none",
         .root = -1,
-        .bound_us = NAN,
+        .bound_us = time->bound_us,
+        .limit = time->limit,
+        .bottleneck = time->bottleneck,
         .wrong = -1,
         .predicted_us = NAN,
         .measured_us = NAN,
@@ -352,6 +345,6 @@ tt_library_row(const TtLibrary *library, const TtCase *c, const TtNcclChoice *ch
         .flag_ns = NAN,
     };
 
-    tt_row_set_time(&row, collective, tt_library_time_us(library, &op, choice) / 1e6);
+    tt_row_set_time(&row, collective, time->time_us / 1e6);
     return row;
 }

@@ -3,8 +3,8 @@
  */
 #pragma once
 #include "cli/report.h"
-#include "models/nccl_search.h"
-#include "models/nccl_tuner.h"
+#include "models/nccl_machine.h"
+#include "sim/nccl_flow.h"
 
 /* An entry of --algo: "ring" is Ring by the protocol NCCL prefers, "ring:ll" by LL. */
 typedef struct {
@@ -19,7 +19,10 @@ typedef struct {
     TtNcclGraph unmerged[TT_N_GRAPHS]; /* as one node found them */
     TtNcclFunc func;
     TtNcclTable table; /* of that collective */
-    char *topology;    /* for headings */
+    TtTopology *topo;
+    TtNcclXml *node; /* as NCCL sees it */
+    TtNcclMachine machine;
+    char *topology; /* for headings */
 } TtLibrary;
 
 /* The version --library names; 0 with an error. *warning as tt_nccl_version_parse() does. */
@@ -47,12 +50,25 @@ TtNcclOp tt_library_op(const TtLibrary *library, const TtCase *c);
 gboolean tt_library_choose(const TtLibrary *library, const TtNcclOp *op, const TtLibraryPair *pair,
                            TtNcclChoice *choice, GError **error);
 
-/* The time predicted for that choice, what is printed. The one place to change when a better model than
- * NCCL's own table is at hand. */
-double tt_library_time_us(const TtLibrary *library, const TtNcclOp *op, const TtNcclChoice *choice);
+/* The same with type, reduction and root. */
+TtNcclCall tt_library_call(const TtLibrary *library, const TtCase *c, guint root,
+                           const TtNcclChoice *choice);
 
-/* The same, in words, for headings. */
-const char *tt_library_time_source(void);
+/* How long that takes, at a level. */
+typedef struct {
+    double time_us, bound_us;
+    char *limit, *bottleneck; /* what sets the bound; what was busiest. Owned, may be NULL */
+    TtTimeline *timeline;     /* NULL unless recorded; owned */
+} TtLibraryTime;
 
-/* A row that says what @choice does in @c; the time is set too. Borrows nothing. */
-TtRow tt_library_row(const TtLibrary *library, const TtCase *c, const TtNcclChoice *choice);
+/* Only level flow can record. Fails where there is no closed form, or no plan. */
+gboolean tt_library_time(const TtLibrary *library, const TtNcclCall *call, TtLevel level,
+                         gboolean record, TtLibraryTime *time, GError **error);
+void tt_library_time_clear(TtLibraryTime *time);
+
+/* The level in words, for headings. NULL with an error where NCCL's plans have no such level. */
+const char *tt_library_time_source(TtLevel level, GError **error);
+
+/* A row that says what @choice does in @c and how long it takes. Borrows the texts of @time. */
+TtRow tt_library_row(const TtLibrary *library, const TtCase *c, const TtNcclChoice *choice,
+                     const TtLibraryTime *time);

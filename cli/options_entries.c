@@ -47,7 +47,8 @@ static const GOptionEntry topology_entries[] = {
 static const GOptionEntry model_entries[] = {
     { "profile", 'p', 0, TEXT, &tt_raw.profile,
       "ideal (default), tutti, or a file that tutti calibrate wrote", "NAME" },
-    { "level", 0, 0, TEXT, &tt_raw.level, "bound, hockney or flow (default)", "NAME" },
+    { "level", 0, 0, TEXT, &tt_raw.level, "bound, hockney, loggp (--library nccl only) or flow (default)",
+      "NAME" },
     { NULL },
 };
 static const GOptionEntry rank_entries[] = {

@@ -4,17 +4,36 @@
 #include "cli/crossovers.h"
 #include "cli/explain_choice.h"
 #include "cli/outlets.h"
+#include "cli/progress.h"
 #include "cli/table.h"
 #include "plots/plot.h"
 
 #include <stdio.h>
+
+/* How often to look whether all is done. */
+#define LOOK_US 2000
 
 typedef struct {
     const TtOptions *options;
     TtReport *report;
     TtLibrary *library;
     GArray *pairs; /* TtLibraryPair; empty: NCCL chooses */
+    const char *source;
+    TtProgress progress;
+    GPtrArray *timelines; /* TtTimeline, of the last size */
 } Predict;
+
+/* A row and what it borrows. */
+typedef struct {
+    TtRow row;
+    TtLibraryTime time;
+} Predicted;
+
+static void
+predicted_clear(gpointer predicted)
+{
+    tt_library_time_clear(&((Predicted *)predicted)->time);
+}
 
 /* --algo all: every pair that is on for at least one of the sizes. */
 static void
@@ -53,67 +72,137 @@ print_heading(const Predict *p)
         tt_report_comment(p->report, "set %s", p->options->settings[i]);
     for (guint i = 0; p->options->env && p->options->env[i]; i++)
         tt_report_comment(p->report, "env %s", p->options->env[i]);
-    tt_report_comment(p->report, "%s", tt_library_time_source());
+    tt_report_comment(p->report, "%s", p->source);
 }
 
-/* Returns how many rows, 0 with an error. With --algo all, what a type rules out is left out. */
-static guint
-make_rows(const Predict *p, const TtCase *c, TtRow *rows, GError **error)
+/* One choice at one size. FALSE with an error: NCCL fails, the pair is off, or there is no plan for it. */
+static gboolean
+predict_one(const Predict *p, const TtCase *c, const TtLibraryPair *pair, gboolean record,
+            Predicted *out, GError **error)
 {
     TtNcclOp op = tt_library_op(p->library, c);
-    guint n = 0, fastest = 0, tries = MAX(1, p->pairs->len);
+    TtNcclChoice choice;
+    TtNcclCall call;
 
-    for (guint i = 0; i < tries; i++) {
-        const TtLibraryPair *pair =
-            p->pairs->len ? &g_array_index(p->pairs, TtLibraryPair, i) : NULL;
-        TtNcclChoice choice;
-        gboolean may_miss = p->options->algo_all && (n > 0 || i + 1 < tries);
-
-        if (!tt_library_choose(p->library, &op, pair, &choice, may_miss ? NULL : error)) {
-            if (!may_miss)
-                return 0;
-            continue;
-        }
-        rows[n] = tt_library_row(p->library, c, &choice);
-        if (p->options->collective == TT_BROADCAST || p->options->collective == TT_REDUCE)
-            rows[n].root = p->options->root;
-        fastest = rows[n].time_us < rows[fastest].time_us ? n : fastest;
-        n++;
-    }
-    rows[fastest].fastest = TRUE;
-    return n;
-}
-
-/* Rows of all cases, before anything is printed: what fails prints nothing. */
-static gboolean
-predict_cases(const Predict *p, const GArray *cases, GArray *rows, GError **error)
-{
-    guint most = MAX(1, p->pairs->len);
-
-    for (guint i = 0; i < cases->len; i++) {
-        guint before = rows->len, n;
-
-        g_array_set_size(rows, before + most);
-        n = make_rows(p, &g_array_index(cases, TtCase, i), &g_array_index(rows, TtRow, before),
-                      error);
-        if (n == 0)
-            return FALSE;
-        g_array_set_size(rows, before + n);
-    }
+    if (!tt_library_choose(p->library, &op, pair, &choice, error))
+        return FALSE;
+    call = tt_library_call(p->library, c, p->options->root, &choice);
+    if (!tt_library_time(p->library, &call, p->options->level, record, &out->time, error))
+        return FALSE;
+    out->row = tt_library_row(p->library, c, &choice, &out->time);
+    if (p->options->collective == TT_BROADCAST || p->options->collective == TT_REDUCE)
+        out->row.root = p->options->root;
     return TRUE;
 }
 
+/* One size: its rows, or why there are none. */
+typedef struct {
+    const Predict *p;
+    const TtCase *c;
+    gboolean record;
+    GArray *rows; /* Predicted */
+    GError *error;
+} Job;
+
+/* On a thread of its own. With --algo all, what a type rules out is left out. */
 static void
-print_rows(const Predict *p, const GArray *rows)
+predict_case(gpointer data, gpointer unused)
+{
+    Job *job = data;
+    const Predict *p = job->p;
+    guint fastest = 0, tries = MAX(1, p->pairs->len);
+
+    (void)unused;
+    for (guint i = 0; i < tries; i++) {
+        const TtLibraryPair *pair =
+            p->pairs->len ? &g_array_index(p->pairs, TtLibraryPair, i) : NULL;
+        gboolean may_miss = p->options->algo_all && (job->rows->len > 0 || i + 1 < tries);
+        Predicted predicted = { 0 };
+
+        if (predict_one(p, job->c, pair, job->record, &predicted, may_miss ? NULL : &job->error)) {
+            g_array_append_val(job->rows, predicted);
+            if (predicted.row.time_us < g_array_index(job->rows, Predicted, fastest).row.time_us)
+                fastest = job->rows->len - 1;
+        } else if (!may_miss) {
+            return;
+        }
+    }
+    g_array_index(job->rows, Predicted, fastest).row.fastest = TRUE;
+}
+
+static void
+job_clear(gpointer job)
+{
+    g_array_unref(((Job *)job)->rows);
+    g_clear_error(&((Job *)job)->error);
+}
+
+/* All sizes, on as many threads as there are cores. What comes out does not depend on them. */
+static GArray *
+predict_cases(Predict *p, const GArray *cases)
+{
+    GArray *jobs = g_array_sized_new(FALSE, TRUE, sizeof(Job), cases->len);
+    gboolean record = tt_outlets_want_timelines(p->options);
+    GThreadPool *pool =
+        g_thread_pool_new(predict_case, NULL, (int)g_get_num_processors(), FALSE, NULL);
+
+    g_array_set_size(jobs, cases->len);
+    g_array_set_clear_func(jobs, job_clear);
+    for (guint i = cases->len; i-- > 0;) { /* the largest take longest: they go first */
+        Job *job = &g_array_index(jobs, Job, i);
+
+        *job = (Job){ .p = p,
+                      .c = &g_array_index(cases, TtCase, i),
+                      .record = record && i + 1 == cases->len,
+                      .rows = g_array_new(FALSE, TRUE, sizeof(Predicted)) };
+        g_array_set_clear_func(job->rows, predicted_clear);
+        g_thread_pool_push(pool, job, NULL);
+    }
+    while (g_thread_pool_unprocessed(pool) > 0) {
+        g_usleep(LOOK_US);
+        tt_progress_show(&p->progress, "predicting, %u sizes to go",
+                         g_thread_pool_unprocessed(pool));
+    }
+    g_thread_pool_free(pool, FALSE, TRUE);
+    tt_progress_wipe(&p->progress);
+    return jobs;
+}
+
+/* What fails prints nothing: the first failure is the one told. */
+static gboolean
+find_failure(GArray *jobs, GError **error)
+{
+    for (guint i = 0; i < jobs->len; i++) {
+        Job *job = &g_array_index(jobs, Job, i);
+
+        if (job->error) {
+            g_propagate_error(error, g_steal_pointer(&job->error));
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+static void
+print_row(const Predict *p, Predicted *predicted)
+{
+    tt_report_add(p->report, &predicted->row);
+    if (tt_report_is_table(p->report))
+        tt_print_library_row(&predicted->row, p->pairs->len > 1);
+    if (predicted->time.timeline)
+        g_ptr_array_add(p->timelines, g_steal_pointer(&predicted->time.timeline));
+}
+
+static void
+print_rows(const Predict *p, const GArray *jobs)
 {
     if (tt_report_is_table(p->report))
         tt_print_library_header();
-    for (guint i = 0; i < rows->len; i++) {
-        const TtRow *row = &g_array_index(rows, TtRow, i);
+    for (guint i = 0; i < jobs->len; i++) {
+        GArray *rows = g_array_index(jobs, Job, i).rows;
 
-        tt_report_add(p->report, row);
-        if (tt_report_is_table(p->report))
-            tt_print_library_row(row, p->pairs->len > 1);
+        for (guint r = 0; r < rows->len; r++)
+            print_row(p, &g_array_index(rows, Predicted, r));
     }
 }
 
@@ -125,9 +214,9 @@ check_options(const TtOptions *options, const TtLibrary *library, gboolean expla
                     options->root, library->comm.n_ranks);
         return FALSE;
     }
-    if (tt_outlets_want_timelines(options)) {
+    if (tt_outlets_want_timelines(options) && options->level != TT_LEVEL_FLOW) {
         g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
-                    "--trace and --timeline show simulated plans; --library nccl has none here");
+                    "--trace and --timeline show simulated plans: use --level flow");
         return FALSE;
     }
     if (explain && options->csv) {
@@ -151,6 +240,7 @@ finish(Predict *p, GError **error)
         tt_report_comment(p->report, "%s: %s", p->pairs->len ? "Fastest" : "Chosen", crossovers);
     }
     return tt_report_finish(p->report, error) &&
+           tt_outlets_write_timelines(p->options, p->timelines, error) &&
            tt_outlets_plot(p->report, p->options, tt_plot_predict, title, error);
 }
 
@@ -162,21 +252,30 @@ tt_predict_library(const TtOptions *options, gboolean explain, GError **error)
                                    TT_FIELDS_FASTEST);
     g_autoptr(GArray) pairs = g_array_new(FALSE, FALSE, sizeof(TtLibraryPair));
     g_autoptr(TtLibrary) library = NULL;
-    g_autoptr(GArray) cases = NULL, rows = g_array_new(FALSE, TRUE, sizeof(TtRow));
-    Predict p = { .options = options, .report = report, .pairs = pairs };
+    g_autoptr(GArray) cases = NULL, jobs = NULL;
+    g_autoptr(GPtrArray) timelines =
+        g_ptr_array_new_with_free_func((GDestroyNotify)tt_timeline_free);
+    Predict p = { .options = options,
+                  .report = report,
+                  .pairs = pairs,
+                  .timelines = timelines,
+                  .progress = tt_progress_begin(options->quiet),
+                  .source = tt_library_time_source(options->level, error) };
 
-    if (!tt_outlets_check(options, error))
+    if (!p.source || !tt_outlets_check(options, error))
         return TT_EXIT_USAGE;
+    tt_report_config(report, "level", "%s", tt_level_name(options->level));
     p.library = library = tt_library_open(options, report, error);
     if (!library || !check_options(options, library, explain, error))
         return TT_EXIT_USAGE;
     list_pairs(&p);
     cases = tt_options_cases(options, library->comm.n_ranks);
-    if (!predict_cases(&p, cases, rows, error))
+    jobs = predict_cases(&p, cases);
+    if (find_failure(jobs, error))
         return TT_EXIT_USAGE;
     print_heading(&p);
     if (explain)
         tt_explain_choice(report, library, cases);
-    print_rows(&p, rows);
+    print_rows(&p, jobs);
     return finish(&p, error) ? TT_EXIT_GOOD : TT_EXIT_FAILED;
 }

@@ -61,11 +61,11 @@ void
 tt_print_library_header(void)
 {
     printf("#\n"
-           "#%11s  %12s  %8s  %6s    %-14s  %-8s  %8s  %6s  %10s  %7s  %7s\n"
-           "#%11s  %12s  %8s  %6s    %-14s  %-8s  %8s  %6s  %10s  %7s  %7s\n",
+           "#%11s  %12s  %8s  %6s    %-14s  %-8s  %8s  %6s  %10s  %7s  %7s  %10s  %s\n"
+           "#%11s  %12s  %8s  %6s    %-14s  %-8s  %8s  %6s  %10s  %7s  %7s  %10s\n",
            "size", "count", "type", "redop", "algorithm", "protocol", "channels", "loops", "time",
-           "algbw", "busbw", "(B)", "(elements)", "", "", "", "", "", "", "(us)", "(GB/s)",
-           "(GB/s)");
+           "algbw", "busbw", "bound", "busiest", "(B)", "(elements)", "", "", "", "", "", "",
+           "(us)", "(GB/s)", "(GB/s)", "(us)");
 }
 
 void
@@ -78,7 +78,8 @@ tt_print_library_row(const TtRow *row, gboolean mark_fastest)
     print_number(row->time_us, 10);
     print_number(row->algbw_gbps, 7);
     print_number(row->busbw_gbps, 7);
-    putchar('\n');
+    print_number(row->bound_us, 10);
+    printf("%s%s\n", row->bottleneck ? "  " : "", row->bottleneck ? row->bottleneck : "");
 }
 
 /* --- run --------------------------------------------------------------------------------------- */
@@ -147,9 +148,9 @@ tt_print_measured_header(void)
     printf("#\n"
            "#%11s  %12s  %8s  %6s    %-14s %-7s %8s  %10s  %10s  %8s  %9s  %9s\n"
            "#%11s  %12s  %8s  %6s    %-14s %-7s %8s  %10s  %10s  %8s  %9s  %9s\n",
-           "size", "count", "type", "redop", "algorithm", "proto", "channels", "predicted", "measured",
-           "error", "predicted", "measured", "(B)", "(elements)", "", "", "", "", "", "(us)", "(us)",
-           "(%)", "(GB/s)", "(GB/s)");
+           "size", "count", "type", "redop", "algorithm", "proto", "channels", "predicted",
+           "measured", "error", "predicted", "measured", "(B)", "(elements)", "", "", "", "", "",
+           "(us)", "(us)", "(%)", "(GB/s)", "(GB/s)");
 }
 
 void

@@ -64,6 +64,7 @@ struct TtProfile {
     double hop_bytes_per_s[TT_N_HOPS]; /* the most data one connection carries (one channel of a GPU) */
     double hop_gap_s[TT_N_HOPS];       /* between the starts of two messages of one connection, at least */
     double wire_factor;                /* bytes on the wire per byte of data, flags included; 0: 1 */
+    double hop_wire_factor[TT_N_HOPS]; /* the same for one kind of connection; 0: wire_factor */
 
     TtProfile *next; /* the same machine in another state: other latency_s, credit_s and op; NULL: none.
                         The cores of a virtual machine move closer together and farther apart. Owned. */

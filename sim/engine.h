@@ -87,9 +87,10 @@ typedef struct {
     TtTime latency_ps;
 } TtConnection; /* 32 bytes: two to a cache line */
 
-/* Where messages of a connection must keep a distance. */
+/* Where messages of a connection must keep a distance, or kinds of connections differ on the wire. */
 typedef struct {
     TtTime gap_ps, next_ps; /* the next may start at next_ps */
+    double wire_factor;
 } TtPace;
 
 /* Workers of a rank, or a core: free units and the lanes that wait for one, in order. */
@@ -141,7 +142,7 @@ typedef struct TtEngine {
     guint32 *waiters; /* [unit] lanes that wait for a dependency */
 
     TtConnection *connections;
-    TtPace *paces; /* [connection], NULL if no kind of connection has a gap */
+    TtPace *paces; /* [connection], NULL if no kind of connection needs one */
     guint32 n_connections, connections_room;
     guint32
         *by_role; /* [(lane index * n_roles + role) * 2 + receiving] connection + 1, 0: not asked */
@@ -156,7 +157,7 @@ typedef struct TtEngine {
     guint32 n_costs;
     TtTime credit_ps, latency_ps, start_ps, switch_ps;
     TtTime hop_latency_ps[TT_N_HOPS], hop_gap_ps[TT_N_HOPS];
-    double wire_factor;
+    double wire_factor[TT_N_HOPS];
     guint32 *unit_weight, *connection_weight; /* how many each stands for; NULL unless folded */
     guint64 all_lanes;                        /* unfolded */
     guint64 most_steps;                       /* of one rank, all rounds */

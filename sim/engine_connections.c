@@ -19,10 +19,10 @@ hash_place(TtEngine *self, guint32 writer, guint32 reader)
 }
 
 static gboolean
-has_gaps(const TtEngine *self)
+has_paces(const TtEngine *self)
 {
     for (guint hop = 0; hop < TT_N_HOPS; hop++)
-        if (self->hop_gap_ps[hop] > 0)
+        if (self->hop_gap_ps[hop] > 0 || self->wire_factor[hop] != 1)
             return TRUE;
     return FALSE;
 }
@@ -32,7 +32,7 @@ grow_connections(TtEngine *self)
 {
     self->connections_room = MAX(64, 2 * self->connections_room);
     self->connections = g_renew(TtConnection, self->connections, self->connections_room);
-    if (has_gaps(self))
+    if (has_paces(self))
         self->paces = g_renew(TtPace, self->paces, self->connections_room);
     g_free(self->by_peers);
     self->by_peers_room = 2 * self->connections_room;
@@ -63,7 +63,7 @@ switch_route(const TtEngine *self, guint src, guint dst, TtLink *links, TtHop *h
 }
 
 static guint32
-add_flow(TtEngine *self, guint src, guint dst, TtHop *hop)
+add_flow(TtEngine *self, guint src, guint dst, guint channel, TtHop *hop)
 {
     TtLink links[TT_MAX_ROUTE];
     guint32 flow;
@@ -74,10 +74,17 @@ add_flow(TtEngine *self, guint src, guint dst, TtHop *hop)
         flow = tt_flows_add_route(self->flows, links, n);
     } else {
         *hop = self->has_hops ? tt_network_hop(self->net, src, dst) : TT_HOP_LOCAL;
-        flow = tt_flows_add(self->flows, src, dst);
+        if (self->net->channel_route) {
+            guint n =
+                self->net->channel_route(self->net->channel_context, src, dst, channel, links);
+
+            flow = tt_flows_add_route(self->flows, links, n);
+        } else {
+            flow = tt_flows_add(self->flows, src, dst);
+        }
     }
     if (self->profile->hop_bytes_per_s[*hop] > 0)
-        tt_flows_limit(self->flows, self->profile->hop_bytes_per_s[*hop] * self->wire_factor);
+        tt_flows_limit(self->flows, self->profile->hop_bytes_per_s[*hop] * self->wire_factor[*hop]);
     return flow;
 }
 
@@ -95,7 +102,8 @@ find_connection(TtEngine *self, guint32 writer, guint32 reader)
     place = hash_place(self, writer, reader);
     if (*place > 0)
         return *place;
-    flow = add_flow(self, writer / self->n_lanes, reader / self->n_lanes, &hop);
+    flow = add_flow(self, writer / self->n_lanes, reader / self->n_lanes,
+                    tt_plan_channel(self->plan, writer % self->n_lanes), &hop);
     g_assert(flow == self->n_connections);
     self->connections[flow] =
         (TtConnection){ .writer = writer,
@@ -106,7 +114,8 @@ find_connection(TtEngine *self, guint32 writer, guint32 reader)
                         .latency_ps = tt_flows_latency_ps(self->flows, flow) + self->latency_ps +
                                       self->hop_latency_ps[hop] };
     if (self->paces)
-        self->paces[flow] = (TtPace){ .gap_ps = self->hop_gap_ps[hop] };
+        self->paces[flow] =
+            (TtPace){ .gap_ps = self->hop_gap_ps[hop], .wire_factor = self->wire_factor[hop] };
     return *place = ++self->n_connections;
 }
 

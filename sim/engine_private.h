@@ -104,10 +104,12 @@ tt_connection_may_start(const TtEngine *self, guint32 connection)
 static inline void
 tt_connection_start(TtEngine *self, guint32 connection, guint64 bytes)
 {
-    if (G_UNLIKELY(self->paces))
-        self->paces[connection].next_ps = tt_engine_now_ps(self) + self->paces[connection].gap_ps;
-    if (self->wire_factor != 1)
-        bytes = (guint64)((double)bytes * self->wire_factor + 0.5);
+    if (G_UNLIKELY(self->paces)) {
+        TtPace *pace = &self->paces[connection];
+
+        pace->next_ps = tt_engine_now_ps(self) + pace->gap_ps;
+        bytes = (guint64)((double)bytes * pace->wire_factor + 0.5);
+    }
     tt_flows_start(self->flows, connection, bytes);
 }
 

@@ -66,8 +66,10 @@ init_hops(TtEngine *self)
 {
     const TtProfile *profile = self->profile;
 
-    self->wire_factor = profile->wire_factor > 0 ? profile->wire_factor : 1;
     for (guint hop = 0; hop < TT_N_HOPS; hop++) {
+        self->wire_factor[hop] = profile->hop_wire_factor[hop] > 0 ? profile->hop_wire_factor[hop]
+                                 : profile->wire_factor > 0        ? profile->wire_factor
+                                                                   : 1;
         self->hop_latency_ps[hop] = tt_seconds_to_ps(profile->hop_latency_s[hop]);
         self->hop_gap_ps[hop] = tt_seconds_to_ps(profile->hop_gap_s[hop]);
         self->has_hops |= profile->hop_latency_s[hop] > 0 || profile->hop_gap_s[hop] > 0 ||

@@ -116,7 +116,8 @@ describe_connections(Fold *self)
         guint64 look = tt_mix(AS_HOP, (guint64)e->connections[c].latency_ps);
 
         if (e->paces)
-            look = tt_mix(look, (guint64)e->paces[c].gap_ps);
+            look = tt_mix(tt_mix(look, (guint64)e->paces[c].gap_ps),
+                          (guint64)(e->paces[c].wire_factor * 1e9));
         self->colour[self->first_connection + c] = look;
         for (guint h = 0; h < n; h++)
             relate(self, self->first_connection + c, self->first_link + hops[h],

@@ -20,6 +20,11 @@ typedef struct {
     TtLinkInfo (*link)(gconstpointer context, TtLink link);
     char *(*link_name)(gconstpointer context, TtLink link); /* caller frees */
     guint (*route)(gconstpointer context, guint src, guint dst, TtLink *links);
+    /* Where channels between the same ranks take ways of their own, it gets @channel_context. NULL: route()
+     * for all. */
+    guint (*channel_route)(gconstpointer context, guint src, guint dst, guint channel,
+                           TtLink *links);
+    gconstpointer channel_context;
     /* The route goes through a CPU or its memory. NULL: links of kind "cpu" and "memory" tell. */
     gboolean (*passes_host)(gconstpointer context, guint src, guint dst);
     /* Links between a rank and a switch that reduces: the one of node @node, or the network itself

@@ -12,7 +12,7 @@ tt_sim_error_quark(void)
     return g_quark_from_static_string("tt-sim-error");
 }
 
-static const char *const level_names[TT_N_LEVELS] = { "bound", "hockney", "flow" };
+static const char *const level_names[TT_N_LEVELS] = { "bound", "hockney", "loggp", "flow" };
 
 const char *
 tt_level_name(TtLevel level)
@@ -30,7 +30,7 @@ tt_level_parse(const char *text, TtLevel *level, GError **error)
         }
     }
     g_set_error(error, TT_SIM_ERROR, TT_SIM_ERROR_USAGE,
-                "unknown level \"%s\" (one of: bound, hockney, flow)", text);
+                "unknown level \"%s\" (one of: bound, hockney, loggp, flow)", text);
     return FALSE;
 }
 
@@ -162,6 +162,11 @@ tt_sim_run_on(const TtPlan *plan, const TtNetwork *net, const TtSimOptions *opti
         g_set_error(error, TT_SIM_ERROR, TT_SIM_ERROR_USAGE,
                     "the plan has %u ranks, the topology only %u", plan->spec.n_ranks,
                     net->n_ranks);
+        return FALSE;
+    }
+    if (filled.level == TT_LEVEL_LOGGP) {
+        g_set_error(error, TT_SIM_ERROR, TT_SIM_ERROR_USAGE,
+                    "level loggp is the closed form of a library: it goes with --library nccl");
         return FALSE;
     }
     if (!filled.profile)

@@ -22,7 +22,14 @@ typedef enum {
     TT_SIM_ERROR_UNDER_BOUND /* a result below its lower bound: a bug of ours, always fatal */
 } TtSimError;
 
-typedef enum { TT_LEVEL_BOUND, TT_LEVEL_HOCKNEY, TT_LEVEL_FLOW, TT_N_LEVELS } TtLevel;
+/* LOGGP: the closed form of a library's schedules (models/nccl_time.h); plans have none of their own. */
+typedef enum {
+    TT_LEVEL_BOUND,
+    TT_LEVEL_HOCKNEY,
+    TT_LEVEL_LOGGP,
+    TT_LEVEL_FLOW,
+    TT_N_LEVELS
+} TtLevel;
 
 typedef struct {
     TtLevel level;

@@ -57,14 +57,28 @@ choose_nics(const TtTopology *topo, TtPort *from, guint src, TtPort *to, guint d
                     : t->own[src * n_own + (n_own > 1 ? to->node % n_own : 0)];
 }
 
+/* From place @src of one node to place @dst of another. */
+static guint
+route_between(const TtTopology *topo, TtPort from, guint src, TtPort to, guint dst, TtLink *links)
+{
+    const TtTemplate *t = topo->node;
+    guint32 middle[TT_MAX_FABRIC_LINKS];
+    guint n, n_middle;
+
+    n = append(links, 0, &t->out[src * t->n_nics + from.nic], from.node * topo->links_per_node);
+    n_middle = topo->network.fabric->route(&topo->network, from, to, middle);
+    for (guint i = 0; i < n_middle; i++)
+        links[n++] = topo->n_nodes * topo->links_per_node + middle[i];
+    return append(links, n, &t->in[to.nic * t->n_ranks + dst], to.node * topo->links_per_node);
+}
+
 guint
 tt_topology_route(const TtTopology *topo, guint src, guint dst, TtLink *links)
 {
     const TtTemplate *t = topo->node;
-    guint R = t->n_ranks, n, n_middle;
+    guint R = t->n_ranks;
     TtPort from = { .node = src / R }, to = { .node = dst / R };
     guint place_src = src - from.node * R, place_dst = dst - to.node * R;
-    guint32 middle[TT_MAX_FABRIC_LINKS];
 
     g_assert(MAX(from.node, to.node) < topo->n_nodes);
     if (from.node == to.node)
@@ -72,12 +86,23 @@ tt_topology_route(const TtTopology *topo, guint src, guint dst, TtLink *links)
                       from.node * topo->links_per_node);
 
     choose_nics(topo, &from, place_src, &to, place_dst);
-    n = append(links, 0, &t->out[place_src * t->n_nics + from.nic],
-               from.node * topo->links_per_node);
-    n_middle = topo->network.fabric->route(&topo->network, from, to, middle);
-    for (guint i = 0; i < n_middle; i++)
-        links[n++] = topo->n_nodes * topo->links_per_node + middle[i];
-    return append(links, n, &t->in[to.nic * R + place_dst], to.node * topo->links_per_node);
+    return route_between(topo, from, place_src, to, place_dst, links);
+}
+
+guint
+tt_topology_route_by_nics(const TtTopology *topo, guint src, guint nic_out, guint dst, guint nic_in,
+                          TtLink *links)
+{
+    const TtTemplate *t = topo->node;
+    guint R = t->n_ranks, n_nics = t->n_nics;
+    TtPort from = { .node = src / R, .nic = nic_out }, to = { .node = dst / R, .nic = nic_in };
+
+    g_assert(MAX(from.node, to.node) < topo->n_nodes && from.node != to.node);
+    g_assert(MAX(nic_out, nic_in) < n_nics);
+    if (t->out[src % R * n_nics + nic_out].n > TT_MAX_WAY ||
+        t->in[nic_in * R + dst % R].n > TT_MAX_WAY)
+        return 0;
+    return route_between(topo, from, src % R, to, dst % R, links);
 }
 
 gboolean

@@ -58,6 +58,11 @@ char *tt_topology_link_name(const TtTopology *topo, TtLink link);
  * 0 for src == dst. O(hops), no allocation, thread-safe. */
 guint tt_topology_route(const TtTopology *topo, guint src, guint dst, TtLink *links);
 
+/* The same between nodes, leaving through NIC @nic_out of the one and reaching the other through @nic_in,
+ * whatever their own are. 0 if there is no such way. */
+guint tt_topology_route_by_nics(const TtTopology *topo, guint src, guint nic_out, guint dst,
+                                guint nic_in, TtLink *links);
+
 /* TRUE if the route stays in its node and passes a CPU or its memory. */
 gboolean tt_topology_route_passes_host(const TtTopology *topo, guint src, guint dst);
 
