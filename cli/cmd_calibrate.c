@@ -1,4 +1,5 @@
 /* calibrate - measure what the executor's steps cost on this machine and keep it as a profile. */
+#include "cli/calibrate_from.h"
 #include "cli/calibration.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -6,7 +7,7 @@
 
 #include <stdio.h>
 
-static char *output, *max_bytes;
+static char *output, *max_bytes, **from;
 static gboolean quick, quiet;
 
 static const GOptionEntry entries[] = {
@@ -16,6 +17,10 @@ static const GOptionEntry entries[] = {
       NULL },
     { "max-bytes", 0, 0, G_OPTION_ARG_STRING, &max_bytes,
       "Largest buffer measured (default 112M); three of it are needed per rank", "SIZE" },
+    { "from", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &from,
+      "Fit the constants of NCCL's time model on measurements instead: files (nccl-tests logs, "
+      "-J, collective-measurement JSON) or folders of them; more may follow as arguments",
+      "FILE" },
     { "quiet", 0, 0, G_OPTION_ARG_NONE, &quiet, "No progress on standard error", NULL },
     { NULL }
 };
@@ -56,6 +61,23 @@ print_profile(const TtProfile *profile, const char *path)
 }
 
 static int
+fit_from(const TtOptions *options, GError **error)
+{
+    g_autoptr(GStrvBuilder) paths = g_strv_builder_new();
+    g_auto(GStrv) all = NULL;
+
+    if (quick || max_bytes) {
+        g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
+                    "--quick and --max-bytes: nothing is measured with --from");
+        return TT_EXIT_USAGE;
+    }
+    g_strv_builder_addv(paths, (const char **)from);
+    g_strv_builder_addv(paths, (const char **)options->arguments);
+    all = g_strv_builder_end(paths);
+    return tt_calibrate_from(all, output, quiet, error);
+}
+
+static int
 calibrate_run(const TtOptions *options, GError **error)
 {
     TtCalibrateOptions how = { .quick = quick, .quiet = quiet };
@@ -64,7 +86,14 @@ calibrate_run(const TtOptions *options, GError **error)
     g_autoptr(TtProfile) profile = NULL;
     g_autofree char *text = NULL;
 
-    (void)options;
+    if (from)
+        return fit_from(options, error);
+    if (options->arguments[0]) {
+        g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
+                    "calibrate takes no argument \"%s\" (files are given with --from)",
+                    options->arguments[0]);
+        return TT_EXIT_USAGE;
+    }
     if (max_bytes && !tt_parse_cli_size(max_bytes, &how.max_bytes, error)) {
         g_prefix_error(error, "--max-bytes: ");
         return TT_EXIT_USAGE;
@@ -89,7 +118,10 @@ const TtCommand tt_cmd_calibrate = {
     .examples = "  tutti calibrate\n"
                 "      keeps the profile where `tutti compare` finds it\n"
                 "  tutti calibrate --quick --output this.ini\n"
-                "      compare later with --profile this.ini\n",
+                "      compare later with --profile this.ini\n"
+                "  tutti calibrate --from bench/measurements --output nccl.ini\n"
+                "      constants of NCCL's time model, fitted on published measurements\n",
+    .synopsis = "[FILE...]",
     .own = entries,
     .run = calibrate_run,
 };

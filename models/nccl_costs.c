@@ -17,17 +17,19 @@ typedef struct {
  * guess. */
 static const Entry single[TT_N_SINGLE_COSTS] = {
     [TT_COST_START] = { "start", "us", 5, 0.5 },
-    [TT_COST_CALL] = { "call", "us", 6, 0.5 },
-    [TT_COST_CALL_EACH] = { "call.each", "us", 4.5, 0.4 },
+    [TT_COST_CALL] = { "call", "us", 6, 0.1 },
+    [TT_COST_CALL_EACH] = { "call.each", "us", 4.5, 0.2 },
     [TT_COST_EFA_GEN] = { "efa.generation", "", 0.6, 0.3 },
     [TT_COST_PCIE_SHARE] = { "share.pcie", "", 0.8, 0.2 },
     [TT_COST_HOST_RATE] = { "rate.host", "GB/s", 4.5, 0.3 },
     [TT_COST_FAR_SHARE] = { "share.far-nic", "", 0.8, 0.2 },
+    [TT_COST_GRACE_FORWARD] = { "grace.forward", "", 0.5, 0.7 },
+    [TT_COST_TREE_CROWD] = { "tree.crowd", "", 0.03, 1 },
     [TT_COST_NVLS_START] = { "nvls.start", "us", 30, 0.4 },
     [TT_COST_NVLS_ROUND] = { "nvls.round", "us", 4.5, 0.5 },
     [TT_COST_NVLS_SHARE] = { "nvls.share", "", 0.7, 0.3 },
     [TT_COST_NVLSTREE_ROUND] = { "nvls-tree.round", "us", 8, 0.7 },
-    [TT_COST_NVLSTREE_HOP] = { "nvls-tree.hop", "", 1, 0.3 },
+    [TT_COST_NVLSTREE_HOP] = { "nvls-tree.hop", "", 0.6, 0.7 },
     [TT_COST_NVLSTREE_FILL] = { "nvls-tree.fill", "", 2, 0.7 },
 };
 
@@ -38,21 +40,22 @@ static const ProtoEntry by_proto[TT_N_PROTO_COSTS] = {
     [TT_COST_HOP_GROWTH] = { "hop.growth", "us", { 0.1, 0.05, 0.1 }, 1 },
     [TT_COST_CHANNEL] = { "channel", "GB/s", { 4, 6, 20 }, 0.4 },
     [TT_COST_SHARE] = { "share.nvlink", "", { 0.5, 0.75, 0.8 }, 0.3 },
-    [TT_COST_HOP_NET] = { "hop.net", "us", { 5, 15, 25 }, 0.7 },
-    [TT_COST_FORWARD] = { "forward", "GB/s", { 1, 4, 12 }, 0.7 },
+    [TT_COST_HOP_NET] = { "hop.net", "us", { 5, 15, 25 }, 0.4 },
+    [TT_COST_FORWARD] = { "forward", "GB/s", { 1, 6, 12 }, 0.5 },
     [TT_COST_HIDDEN] = { "hidden", "", { 0.3, 0.3, 0.3 }, 1 },
     [TT_COST_TREE] = { "tree", "", { 0.7, 0.7, 0.7 }, 0.3 },
+    [TT_COST_BEGIN] = { "begin", "us", { 0.1, 7.5, 10 }, 1 },
 };
 
 static const Entry gen_proto[TT_N_GEN_PROTO_COSTS] = {
-    [TT_GEN_HOP] = { "hop", "", 1, 0.3 },
+    [TT_GEN_HOP] = { "hop", "", 1, 0.12 },
     [TT_GEN_GROWTH] = { "growth", "", 1, 0.6 },
     [TT_GEN_CHANNEL] = { "channel", "", 1, 0.6 },
     [TT_GEN_SHARE] = { "share", "", 1, 0.3 },
 };
 
 static const Entry gen_one[TT_N_GEN_COSTS] = {
-    [TT_GEN_START] = { "start", "", 1, 0.2 },
+    [TT_GEN_START] = { "start", "", 1, 0.1 },
     [TT_GEN_NVLS_START] = { "nvls.start", "", 1, 0.3 },
     [TT_GEN_NVLS_ROUND] = { "nvls.round", "", 1, 0.3 },
     [TT_GEN_NVLS_SHARE] = { "nvls.share", "", 1, 0.2 },
@@ -187,14 +190,4 @@ tt_nccl_costs_free(TtNcclCosts *costs)
         g_free(costs->from[i]);
     g_free(costs->name);
     g_free(costs);
-}
-
-const TtNcclCosts *
-tt_nccl_costs_built_in(void)
-{
-    static TtNcclCosts *costs;
-
-    if (g_once_init_enter(&costs))
-        g_once_init_leave(&costs, tt_nccl_costs_new());
-    return costs;
 }

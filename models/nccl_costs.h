@@ -43,6 +43,8 @@ typedef enum {
     TT_COST_PCIE_SHARE,    /* of a PCIe link */
     TT_COST_HOST_RATE,     /* GB/s of one GPU through host memory */
     TT_COST_FAR_SHARE,     /* of a NIC that is reached through a CPU */
+    TT_COST_GRACE_FORWARD, /* factor on handing over through a Grace CPU */
+    TT_COST_TREE_CROWD,    /* share a tree's pace loses for each doubling of the nodes */
     TT_COST_NVLS_START,    /* us */
     TT_COST_NVLS_ROUND,    /* us, per chunk of a channel */
     TT_COST_NVLS_SHARE,    /* of a GPU's NVLink */
@@ -64,6 +66,7 @@ typedef enum {
     TT_COST_FORWARD,    /* GB/s a message is handed over at, between GPU and NIC; LL */
     TT_COST_HIDDEN,     /* how much of a step's cost slices hide, per 100 kB; Simple */
     TT_COST_TREE,       /* factor on a block's rate: it works on two directions */
+    TT_COST_BEGIN,      /* us more for an operation to begin and end */
     TT_N_PROTO_COSTS
 } TtNcclProtoCost;
 

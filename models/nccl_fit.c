@@ -3,8 +3,6 @@
 #include <gsl/gsl_linalg.h>
 #include <math.h>
 #include <string.h>
-#include <stdlib.h>
-#include <stdio.h>
 
 enum { N_EFFECTS = sizeof(TtMachineEffects) / sizeof(double), MAX_ITERATIONS = 40 };
 
@@ -13,8 +11,11 @@ enum { N_EFFECTS = sizeof(TtMachineEffects) / sizeof(double), MAX_ITERATIONS = 4
 #define MAX_SHIFT 0.5  /* of a logarithm, in one iteration */
 #define ENOUGH    0.02 /* change of the objective that ends it */
 
+#define TYPICAL_ROWS 25 /* of a machine whose rows weigh 1 */
+#define SITE_POWER   0.4
+
 /* Spread of effects among machines of a kind (logarithms): calls, hops, NICs, host memory. */
-static double effect_sigma[N_EFFECTS] = { 0.15, 0.05, 0.15, 0.3 };
+static const double effect_sigma[N_EFFECTS] = { 0.15, 0.05, 0.15, 0.3 };
 
 typedef struct {
     const TtFitRow *rows;
@@ -45,15 +46,28 @@ evaluate(const Fit *f, const double *x, double *residual)
         residual[i] = log(predict(f->value, &f->rows[i]) / f->rows[i].measured_us);
 }
 
+/* Many rows of one machine tell less than as many of several: a machine's say grows with its rows to the
+ * power of 1 - SITE_POWER. */
+static double
+row_weight(const Fit *f, guint i)
+{
+    guint site = f->rows[i].site, n = f->first[site + 1] - f->first[site];
+
+    return pow((double)TYPICAL_ROWS / n, SITE_POWER);
+}
+
 static double
 objective(const Fit *f, const double *x, const double *residual)
 {
     double sum = 0;
 
     for (guint i = 0; i < f->n_rows; i++)
-        sum += fabs(residual[i]);
-    for (guint j = 0; j < f->n; j++)
-        sum += 0.5 * pow((x[j] - f->prior[j]) / f->sigma[j], 2);
+        sum += row_weight(f, i) * fabs(residual[i]);
+    for (guint j = 0; j < f->n; j++) {
+        double z = (x[j] - f->prior[j]) / f->sigma[j];
+
+        sum += 0.5 * z * z;
+    }
     return sum;
 }
 
@@ -115,12 +129,15 @@ assemble(const Fit *f, gsl_matrix *a, gsl_vector *b)
 
     gsl_matrix_set_zero(a);
     for (guint j = 0; j < f->n; j++) {
-        gsl_matrix_set(a, j, j, 1 / (f->sigma[j] * f->sigma[j]));
-        gsl_vector_set(b, j, -(f->x[j] - f->prior[j]) / (f->sigma[j] * f->sigma[j]));
+        double z = (f->x[j] - f->prior[j]) / f->sigma[j];
+        double w = 1 / (f->sigma[j] * f->sigma[j]);
+
+        gsl_matrix_set(a, j, j, w);
+        gsl_vector_set(b, j, -w * z * f->sigma[j]);
     }
     for (guint i = 0; i < f->n_rows; i++) {
         const double *row = f->jacobian + (gsize)i * f->n;
-        double w = 1 / MAX(fabs(f->residual[i]), CORNER);
+        double w = row_weight(f, i) / MAX(fabs(f->residual[i]), CORNER);
         guint n_used = 0;
 
         for (guint j = 0; j < f->n; j++)
@@ -230,7 +247,6 @@ tt_nccl_fit(TtNcclCosts *costs, const TtFitRow *rows, guint n_rows, guint n_site
     f.jacobian = jacobian;
     f.first = first;
     f.row = row;
-    if (getenv("SIG")) sscanf(getenv("SIG"),"%lf,%lf,%lf,%lf",effect_sigma,effect_sigma+1,effect_sigma+2,effect_sigma+3);
     start(&f, costs);
     for (guint i = 0; i < MAX_ITERATIONS && improve(&f, a, b, trial, trial_residual); i++)
         ;

@@ -17,13 +17,22 @@ soft_max(double a, double b)
     return top * cbrt(sqrt(1 + cube * cube));
 }
 
-/* The smallest of rates in series, rounded likewise (the fourth norm). */
+static double
+eighth_power(double x)
+{
+    double square = x * x, fourth = square * square;
+
+    return fourth * fourth;
+}
+
+/* The smallest of rates in series, rounded at the corner (the eighth norm). */
 static double
 narrowest(double a, double b, double c)
 {
-    double x = 1 / (a * a), y = 1 / (b * b), z = 1 / (c * c);
+    double least = MIN(MIN(a, b), c);
 
-    return 1 / sqrt(sqrt(x * x + y * y + z * z));
+    return least / sqrt(sqrt(sqrt(eighth_power(least / a) + eighth_power(least / b) +
+                                  eighth_power(least / c))));
 }
 
 static guint
@@ -110,9 +119,10 @@ tt_nccl_step_cost(const double *v, const TtMachineEffects *e, const TtNcclMachin
                        v[tt_cost_nic_proto(m->nic, TT_NIC_HOP, p)] * e->hop_net;
         if (m->nic == TT_NIC_EFA)
             c.hop_net_us *= pow(v[TT_COST_EFA_GEN], (double)m->efa_generation - 2);
-        if (p == TT_NCCL_LL)
+        if (p != TT_NCCL_SIMPLE)
             c.forward_gbps = v[tt_cost_proto(TT_COST_FORWARD, p)] *
-                             v[tt_cost_nic_proto(m->nic, TT_NIC_FORWARD, p)];
+                             v[tt_cost_nic_proto(m->nic, TT_NIC_FORWARD, p)] *
+                             (m->grace ? v[TT_COST_GRACE_FORWARD] : 1);
     }
     return c;
 }
@@ -150,12 +160,16 @@ ring_us(const double *v, const TtMachineEffects *e, const TtNcclMachine *m, cons
     rate = narrowest(s.channel_gbps, m->ranks_per_node > 1 ? s.nvlink_gbps / n : INFINITY,
                      s.nics_gbps / n);
     count_hops(m, op->func, &inner, &outer);
-    hops = inner * s.hop_us + outer * (s.hop_net_us + move_us(chunk, s.forward_gbps));
+    hops = inner * s.hop_us;
     if (c->proto == TT_NCCL_SIMPLE) /* the second slice moves while the first is worked on */
         hops /= 1 + v[tt_cost_proto(TT_COST_HIDDEN, c->proto)] * chunk / 1e5;
-    if (chain) /* a pipeline: through all hops once, then a chunk at a time */
-        return hops + (inner + outer + loops - 1) * move_us(chunk, rate);
-    return loops * (hops + (inner + outer) * move_us(chunk, rate));
+    hops += outer * (s.hop_net_us + move_us(chunk, s.forward_gbps));
+    if (chain) /* back to back, as measured, operations follow each other down the chain: no rank waits
+                  for the last one, and what one operation costs is the slowest rank's share of it */
+        return v[tt_cost_proto(TT_COST_BEGIN, c->proto)] + MAX(s.hop_us, s.hop_net_us) +
+               loops * move_us(chunk, rate);
+    return v[tt_cost_proto(TT_COST_BEGIN, c->proto)] +
+           loops * (hops + (inner + outer) * move_us(chunk, rate));
 }
 
 static double
@@ -178,11 +192,13 @@ tree_us(const double *v, const TtMachineEffects *e, const TtNcclMachine *m, cons
 
     us = inner * (s.hop_us + move_us(chunk, s.channel_gbps));
     if (m->n_nodes > 1)
-        us += outer * (s.hop_net_us + (c->proto == TT_NCCL_LL
+        us += outer * (s.hop_net_us + (c->proto != TT_NCCL_SIMPLE
                                            ? move_us(chunk, s.forward_gbps)
                                            : move_us(chunk, s.channel_gbps) +
                                                  move_us(chunk, s.nics_gbps)));
-    return us + (chunks - 1) * move_us(chunk, rate);
+    return v[tt_cost_proto(TT_COST_BEGIN, c->proto)] + us +
+           (chunks - 1) * move_us(chunk, rate) *
+               (1 + v[TT_COST_TREE_CROWD] * floor_log2(m->n_nodes));
 }
 
 /* In-switch reduction: rounds of one chunk per head and channel, at the rate of a GPU's NVLink, of which

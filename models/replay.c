@@ -54,8 +54,11 @@ find_version(TtReplay *r, const TtReplayOptions *options, GError **error)
         r->version = options->version;
     else if (m->version)
         r->version = tt_nccl_version_parse(m->version, &warning, error);
-    else
-        r->version = version_at(m->date);
+    else /* whoever had Blackwell GPUs had a version that knows them */
+        r->version = MAX(version_at(m->date),
+                         r->hardware.gpu && r->hardware.gpu->sm >= 100
+                             ? tt_nccl_version_parse("2.27", NULL, NULL)
+                             : 0);
     if (r->version_assumed && blackwell) /* older ones do not know it */
         r->version = MAX(r->version, tt_nccl_version_parse("2.26", NULL, NULL));
     if (!r->version)
@@ -272,13 +275,17 @@ tt_replay_choose(const TtReplay *r, const TtMeasuredRow *row, TtNcclChoice *choi
 double
 tt_replay_time_us(const TtReplay *replay, const TtMeasuredRow *row, const TtNcclChoice *choice)
 {
-    return tt_time_by_nccl(replay, row, choice, NULL);
+    TtNcclOp op = tt_replay_op(replay, row);
+
+    return tt_nccl_model_us(tt_nccl_costs_built_in()->value, &tt_no_effects, &replay->machine, &op,
+                            choice);
 }
 
 const char *
 tt_replay_time_source(void)
 {
-    return "times are what NCCL's own table believes, made to choose by: first order only";
+    return "times by the closed form of NCCL's schedules, constants fitted on published "
+           "measurements (docs/accuracy.md)";
 }
 
 double

@@ -30,6 +30,15 @@
 
 #define CHECK_NO_ERROR(error) CHECK((error) == NULL, "%s", (error) ? (error)->message : "")
 
+/* Builds with sanitizers are slow; there, tests of many cases of one kind take every @n-th. */
+static inline guint
+check_every(guint n)
+{
+    const char *sanitizers = g_getenv("TT_SANITIZE");
+
+    return sanitizers && *sanitizers ? n : 1;
+}
+
 /* Runs the tests {name, function}, ends with {NULL}; returns what main() should. */
 static inline int
 check_main(const char *suite_name, CU_TestInfo *tests)

@@ -1,19 +1,11 @@
-/* Mutated logs: whatever the text, an error of one line or sound tables, never a crash, leak or hang.
- *
- *     test_measured_fuzz [SEED [MUTANTS]]
- *
- * The seed is printed; the same seed makes the same mutants. Run it under the asan preset, too.
+/* Mutated logs: whatever the text, an error of one line or sound tables, never a crash, leak or hang
+ * (mutate.h).
  */
 #include "models/hardware.h"
 #include "models/measured_private.h"
-#include "tests/check.h"
+#include "tests/mutate.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-static guint32 seed = 1;
-static guint n_mutants = 6000;
 
 /* What tends to hurt readers of such files. */
 static const char *const words[] = {
@@ -78,44 +70,6 @@ static const char *const words[] = {
     "{\"results\": [{\"in_place\": {}}]}",
 };
 
-static guint
-below(GRand *rand, gsize n)
-{
-    return n ? (guint)(g_rand_int(rand) % n) : 0;
-}
-
-static void
-mutate(GString *text, GRand *rand)
-{
-    gsize at = below(rand, text->len + 1), length = below(rand, MIN(text->len - at, 120) + 1);
-
-    switch (below(rand, 7)) {
-    case 0:
-        if (at < text->len)
-            text->str[at] ^= (char)(1 << below(rand, 8));
-        break;
-    case 1: g_string_erase(text, (gssize)at, (gssize)length); break;
-    case 2: g_string_insert(text, (gssize)at, words[below(rand, G_N_ELEMENTS(words))]); break;
-    case 3: /* a number becomes another */
-        while (at < text->len && !g_ascii_isdigit(text->str[at]))
-            at++;
-        g_string_erase(text, (gssize)at, (gssize)strspn(text->str + at, "0123456789."));
-        g_string_insert(text, (gssize)at, words[5 + below(rand, 12)]);
-        break;
-    case 4: { /* something said twice */
-        g_autofree char *copy = g_strndup(text->str + at, length);
-
-        g_string_insert(text, (gssize)below(rand, text->len + 1), copy);
-        break;
-    }
-    case 5: /* a zero byte, which C text has not */
-        if (at < text->len)
-            text->str[at] = '\0';
-        break;
-    default: g_string_truncate(text, at);
-    }
-}
-
 static gboolean
 row_is_sound(const TtMeasuredRow *row)
 {
@@ -153,7 +107,7 @@ try_hardware(const TtMeasured *m, const char *what)
         xml = tt_hardware_xml(&h, &n_nodes, &error);
     }
     CHECK((xml == NULL) == (error != NULL), "%s: neither machine nor error", what);
-    CHECK(!error || !strpbrk(error->message, "\n\001"), "%s: %s", what, error->message);
+    CHECK(!error || is_one_line(error), "%s: %s", what, error->message);
 }
 
 /* Returns TRUE if it was accepted. */
@@ -164,8 +118,7 @@ try_text(const char *text, gsize length, const char *what)
     g_autoptr(GPtrArray) tables = tt_measured_parse("mutant", text, length, &error);
 
     CHECK((tables == NULL) == (error != NULL), "%s: neither tables nor error", what);
-    CHECK(!error || (!strpbrk(error->message, "\n\001") && strlen(error->message) < 1000), "%s: %s",
-          what, error->message);
+    CHECK(!error || is_one_line(error), "%s: %s", what, error->message);
     for (guint i = 0; tables && i < tables->len; i++) {
         CHECK(is_sound(tables->pdata[i]), "%s: table %u is not sound", what, i + 1);
         try_hardware(tables->pdata[i], what);
@@ -199,33 +152,28 @@ samples(void)
     return texts;
 }
 
+static gboolean
+try_mutant(const char *text, gsize length, guint sample, GRand *rand, const char *what)
+{
+    (void)sample;
+    (void)rand;
+    return try_text(text, length, what);
+}
+
+static Fuzz fuzz = { .seed = 1,
+                     .n_mutants = 6000,
+                     .most_at_once = 6,
+                     .least_accepted = 10,
+                     .words = words,
+                     .n_words = G_N_ELEMENTS(words) };
+
 static void
 mutants(void)
 {
-    GRand *rand = g_rand_new_with_seed(seed);
     g_autoptr(GPtrArray) texts = samples();
-    gint64 slowest_us = 0, begin_us = g_get_monotonic_time();
-    guint n_accepted = 0;
 
     CU_ASSERT_FATAL(texts->len > 10);
-    for (guint i = 0; i < n_mutants; i++) {
-        gsize size;
-        const char *from = g_bytes_get_data(texts->pdata[i % texts->len], &size);
-        g_autoptr(GString) text = g_string_new_len(from, (gssize)size);
-        g_autofree char *what = g_strdup_printf("seed %u, mutant %u", seed, i);
-        gint64 start_us = g_get_monotonic_time();
-
-        for (guint k = 0, n = 1 + below(rand, 6); k < n; k++)
-            mutate(text, rand);
-        n_accepted += try_text(text->str, text->len, what);
-        slowest_us = MAX(slowest_us, g_get_monotonic_time() - start_us);
-    }
-    printf("seed %u: %u mutants, %u accepted, %.1f s, slowest %.1f ms ", seed, n_mutants,
-           n_accepted, (double)(g_get_monotonic_time() - begin_us) / 1e6, (double)slowest_us / 1e3);
-    CHECK(n_accepted > n_mutants / 10 && n_accepted < n_mutants, "%u of %u accepted", n_accepted,
-          n_mutants);
-    CHECK(slowest_us < 5000000, "a mutant took %" G_GINT64_FORMAT " us", slowest_us);
-    g_rand_free(rand);
+    check_mutants(&fuzz, texts, try_mutant);
 }
 
 /* A log cut anywhere holds what came before. */
@@ -238,7 +186,7 @@ cut_at_every_byte(void)
         gsize size;
         const char *text = g_bytes_get_data(texts->pdata[i], &size);
 
-        for (gsize length = 0; length < size; length += 1 + length / 500) {
+        for (gsize length = 0; length < size; length += check_every(3) + length / 500) {
             g_autofree char *what = g_strdup_printf("sample %u cut after %zu bytes", i, length);
 
             try_text(text, length, what);
@@ -267,10 +215,10 @@ large_texts(void)
         GString *text = g_string_new(NULL);
         gint64 start_us = g_get_monotonic_time();
 
-        while (text->len < 4 << 20)
+        while (text->len < (4u << 20) / check_every(4))
             g_string_append(text, parts[i]);
         try_text(text->str, text->len, parts[i]);
-        CHECK(g_get_monotonic_time() - start_us < 20000000, "4 MiB of \"%s\" took too long",
+        CHECK(g_get_monotonic_time() - start_us < 20000000, "megabytes of \"%s\" took too long",
               parts[i]);
         g_string_free(text, TRUE);
     }
@@ -286,9 +234,6 @@ main(int argc, char **argv)
         CU_TEST_INFO_NULL,
     };
 
-    if (argc > 1)
-        seed = (guint32)strtoul(argv[1], NULL, 10);
-    if (argc > 2)
-        n_mutants = (guint)strtoul(argv[2], NULL, 10);
+    fuzz_arguments(&fuzz, argc, argv);
     return check_main("measured fuzz", tests);
 }

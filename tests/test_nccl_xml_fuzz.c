@@ -1,22 +1,13 @@
 /* Mutated NCCL files: whatever the text, an error of one line, or a node that can be written, checked,
- * drawn and opened; never a crash, leak or hang.
- *
- *     test_nccl_xml_fuzz [SEED [MUTANTS]]
- *
- * The seed is printed; the same seed makes the same mutants. Run it under the asan preset, too.
+ * drawn and opened; never a crash, leak or hang (mutate.h).
  */
-#include "tests/check.h"
+#include "tests/mutate.h"
 #include "topologies/nccl_draw.h"
 #include "topologies/nccl_graph_xml.h"
 #include "topologies/nccl_lint.h"
 #include "topologies/topology_private.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-static guint32 seed = 1;
-static guint n_mutants = 4000;
-static GPtrArray *samples; /* texts of topologies, and one of graphs at the end */
+static GPtrArray *samples; /* GBytes: texts of topologies, and one of graphs at the end */
 
 /* What tends to hurt parsers of such files. */
 static const char *const words[] = {
@@ -65,53 +56,6 @@ static const char *const words[] = {
     "<channel>",
     "</channel>",
 };
-
-static guint
-below(GRand *rand, gsize n)
-{
-    return n ? (guint)(g_rand_int(rand) % n) : 0;
-}
-
-static void
-mutate(GString *text, GRand *rand)
-{
-    gsize at = below(rand, text->len + 1), length = below(rand, MIN(text->len - at, 80) + 1);
-
-    switch (below(rand, 8)) {
-    case 0: /* flip a bit */
-        if (at < text->len)
-            text->str[at] ^= 1 << below(rand, 8);
-        break;
-    case 1: g_string_erase(text, at, length); break;
-    case 2:
-    case 3: g_string_insert(text, at, words[below(rand, G_N_ELEMENTS(words))]); break;
-    case 4:
-    case 5: { /* replace a number */
-        while (at < text->len && !g_ascii_isdigit(text->str[at]))
-            at++;
-        length = strspn(text->str + at, "0123456789");
-        g_string_erase(text, at, length);
-        g_string_insert(text, at, words[14 + below(rand, 10)]);
-        break;
-    }
-    case 6: { /* say a line again elsewhere */
-        const char *line = memchr(text->str + at, '\n', text->len - at);
-        gsize first = line ? (gsize)(line + 1 - text->str) : 0;
-        g_autofree char *copy = g_strndup(text->str + first, strcspn(text->str + first, "\n") + 1);
-        const char *place = memchr(text->str + below(rand, text->len), '\n', 1);
-
-        g_string_insert(text, place ? place + 1 - text->str : (gssize)first, copy);
-        break;
-    }
-    default: g_string_truncate(text, at);
-    }
-}
-
-static gboolean
-is_one_line(const GError *error)
-{
-    return error && !strpbrk(error->message, "\n\001") && strlen(error->message) < 1000;
-}
 
 static void
 check_node(const TtNcclXml *xml, const char *what)
@@ -173,42 +117,36 @@ try_text(const char *text, gsize length, gboolean is_graph, const char *what)
     return accepted;
 }
 
+static gboolean
+try_mutant(const char *text, gsize length, guint sample, GRand *rand, const char *what)
+{
+    (void)rand;
+    return try_text(text, length, sample == samples->len - 1, what);
+}
+
+static Fuzz fuzz = { .seed = 1,
+                     .n_mutants = 4000,
+                     .most_at_once = 3,
+                     .least_accepted = 100,
+                     .words = words,
+                     .n_words = G_N_ELEMENTS(words) };
+
 static void
 mutants(void)
 {
-    GRand *rand = g_rand_new_with_seed(seed);
-    gint64 slowest_us = 0, begin_us = g_get_monotonic_time();
-    guint n_accepted = 0;
-
-    for (guint i = 0; i < n_mutants; i++) {
-        guint sample = i % samples->len;
-        g_autoptr(GString) text = g_string_new(samples->pdata[sample]);
-        g_autofree char *what = g_strdup_printf("seed %u, mutant %u", seed, i);
-        gint64 start_us = g_get_monotonic_time();
-
-        for (guint k = 0, n = 1 + below(rand, 3); k < n; k++)
-            mutate(text, rand);
-        n_accepted += try_text(text->str, text->len, sample == samples->len - 1, what);
-        slowest_us = MAX(slowest_us, g_get_monotonic_time() - start_us);
-    }
-    printf("seed %u: %u mutants, %u accepted, %.1f s, slowest %.1f ms ", seed, n_mutants,
-           n_accepted, (double)(g_get_monotonic_time() - begin_us) / 1e6, (double)slowest_us / 1e3);
-    CHECK(n_accepted > n_mutants / 100 && n_accepted < n_mutants, "%u of %u accepted", n_accepted,
-          n_mutants);
-    CHECK(slowest_us < 5000000, "a mutant took %" G_GINT64_FORMAT " us", slowest_us);
-    g_rand_free(rand);
+    check_mutants(&fuzz, samples, try_mutant);
 }
 
 static void
 cut_at_every_byte(void)
 {
     for (guint i = 0; i < samples->len; i++) {
-        const char *text = samples->pdata[i];
-        gsize end = strlen(text);
+        gsize end;
+        const char *text = g_bytes_get_data(samples->pdata[i], &end);
 
         while (end && g_ascii_isspace(text[end - 1]))
             end--;
-        for (gsize length = 0; length < end; length += 1 + length / 500) {
+        for (gsize length = 0; length < end; length += check_every(3) + length / 500) {
             g_autofree char *cut = g_strndup(text, length);
             g_autofree char *what = g_strdup_printf("sample %u cut after %zu bytes", i, length);
             gboolean accepted = try_text(cut, length, i == samples->len - 1, what);
@@ -242,22 +180,22 @@ make_samples(void)
 {
     static const char *const names[] = { "dgx-h100", "dgx1-v100", "pcie-8x4090", "gh200-4",
                                          "a100-4" };
-    char *text = NULL;
-
-    samples = g_ptr_array_new_with_free_func(g_free);
-    for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
-        g_autoptr(TtTopology) topo = tt_topology_open(names[i], NULL, NULL);
-        g_autoptr(TtNcclXml) xml = tt_nccl_xml_of_topology(topo, NULL);
-
-        g_ptr_array_add(samples, tt_nccl_xml_to_text(xml));
-    }
-    text = g_strdup(
+    static const char graphs[] =
         "<graphs version=\"1\">\n<graph id=\"0\" pattern=\"4\" crossnic=\"0\" nchannels=\"1\" "
         "speedintra=\"20\" speedinter=\"20\" latencyinter=\"0\" typeintra=\"NVL\" "
         "typeinter=\"PIX\" samechannels=\"1\">\n<channel>\n<net dev=\"0x0\"/>\n"
         "<gpu dev=\"0x0\"/>\n<gpu dev=\"0x1\"/>\n<net dev=\"0x0\"/>\n</channel>\n"
-        "</graph>\n</graphs>\n");
-    g_ptr_array_add(samples, text);
+        "</graph>\n</graphs>\n";
+
+    samples = g_ptr_array_new_with_free_func((GDestroyNotify)g_bytes_unref);
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_autoptr(TtTopology) topo = tt_topology_open(names[i], NULL, NULL);
+        g_autoptr(TtNcclXml) xml = tt_nccl_xml_of_topology(topo, NULL);
+        char *text = tt_nccl_xml_to_text(xml);
+
+        g_ptr_array_add(samples, g_bytes_new_take(text, strlen(text)));
+    }
+    g_ptr_array_add(samples, g_bytes_new_static(graphs, sizeof graphs - 1));
 }
 
 int
@@ -271,10 +209,7 @@ main(int argc, char **argv)
     };
     int result;
 
-    if (argc > 1)
-        seed = (guint32)strtoul(argv[1], NULL, 10);
-    if (argc > 2)
-        n_mutants = (guint)strtoul(argv[2], NULL, 10);
+    fuzz_arguments(&fuzz, argc, argv);
     make_samples();
     result = check_main("nccl xml fuzz", tests);
     g_ptr_array_unref(samples);

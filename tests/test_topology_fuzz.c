@@ -1,16 +1,9 @@
-/* Mutated presets: whatever the text, an error or a sound topology, never a crash, leak or hang.
- *
- *     test_topology_fuzz [SEED [MUTANTS]]
- *
- * The seed is printed; the same seed makes the same mutants. Run it under the asan preset, too.
+/* Mutated presets: whatever the text, an error or a sound topology, never a crash, leak or hang
+ * (mutate.h).
  */
+#include "tests/mutate.h"
 #include "tests/topology_check.h"
 #include "topologies/topology_private.h"
-
-#include <stdlib.h>
-
-static guint32 seed = 1;
-static guint n_mutants = 4000;
 
 /* What tends to hurt parsers of such files. */
 static const char *const words[] = {
@@ -67,42 +60,6 @@ static const char *const words[] = {
     "\noversubscription = 1000\n",
 };
 
-static guint
-below(GRand *rand, gsize n)
-{
-    return n ? (guint)(g_rand_int(rand) % n) : 0;
-}
-
-static void
-mutate(GString *text, GRand *rand)
-{
-    gsize at = below(rand, text->len + 1), length = below(rand, MIN(text->len - at, 60) + 1);
-
-    switch (below(rand, 6)) {
-    case 0: /* flip a bit */
-        if (at < text->len)
-            text->str[at] ^= 1 << below(rand, 8);
-        break;
-    case 1: g_string_erase(text, at, length); break;
-    case 2: g_string_insert(text, at, words[below(rand, G_N_ELEMENTS(words))]); break;
-    case 3: { /* replace a number */
-        while (at < text->len && !g_ascii_isdigit(text->str[at]))
-            at++;
-        length = strspn(text->str + at, "0123456789");
-        g_string_erase(text, at, length);
-        g_string_insert(text, at, words[9 + below(rand, 11)]);
-        break;
-    }
-    case 4: { /* say something twice */
-        g_autofree char *copy = g_strndup(text->str + at, length);
-
-        g_string_insert(text, below(rand, text->len + 1), copy);
-        break;
-    }
-    default: g_string_truncate(text, at); g_string_append_c(text, '\n');
-    }
-}
-
 /* A mutant that is accepted must still be a topology. */
 static gboolean
 is_sound(const TtTopology *topo, GRand *rand)
@@ -133,47 +90,43 @@ try_text(const char *text, gsize length, guint n_nodes, GRand *rand, const char 
     if (topo)
         CHECK(is_sound(topo, rand), "%s: accepted, but not sound:\n%s", what, text);
     else
-        CHECK(error && !strpbrk(error->message, "\n\001") && strlen(error->message) < 1000,
-              "%s: %s", what, error ? error->message : "");
+        CHECK(is_one_line(error), "%s: %s", what, error ? error->message : "");
     g_clear_error(&error);
     return topo != NULL;
 }
 
+static gboolean
+try_mutant(const char *text, gsize length, guint sample, GRand *rand, const char *what)
+{
+    (void)sample;
+    return try_text(text, length, 1 + 4 * below(rand, 2), rand, what);
+}
+
+static Fuzz fuzz = { .seed = 1,
+                     .n_mutants = 4000,
+                     .most_at_once = 3,
+                     .least_accepted = 100,
+                     .words = words,
+                     .n_words = G_N_ELEMENTS(words) };
+
 static void
 mutants(void)
 {
-    GRand *rand = g_rand_new_with_seed(seed);
-    gint64 slowest_us = 0, begin_us = g_get_monotonic_time();
-    guint n_presets = 0, n_accepted = 0;
+    g_autoptr(GPtrArray) presets = g_ptr_array_new_with_free_func((GDestroyNotify)g_bytes_unref);
 
-    while (tt_presets[n_presets].name)
-        n_presets++;
-    for (guint i = 0; i < n_mutants; i++) {
-        g_autoptr(GString) text = g_string_new(tt_presets[i % n_presets].text);
-        g_autofree char *what = g_strdup_printf("seed %u, mutant %u", seed, i);
-        gint64 start_us = g_get_monotonic_time();
-
-        for (guint k = 0, n = 1 + below(rand, 3); k < n; k++)
-            mutate(text, rand);
-        n_accepted += try_text(text->str, text->len, 1 + 4 * below(rand, 2), rand, what);
-        slowest_us = MAX(slowest_us, g_get_monotonic_time() - start_us);
-    }
-    printf("seed %u: %u mutants, %u accepted, %.1f s, slowest %.1f ms ", seed, n_mutants,
-           n_accepted, (double)(g_get_monotonic_time() - begin_us) / 1e6, (double)slowest_us / 1e3);
-    CHECK(n_accepted > n_mutants / 100 && n_accepted < n_mutants, "%u of %u accepted", n_accepted,
-          n_mutants);
-    CHECK(slowest_us < 5000000, "a mutant took %" G_GINT64_FORMAT " us", slowest_us);
-    g_rand_free(rand);
+    for (const TtPreset *p = tt_presets; p->name; p++)
+        g_ptr_array_add(presets, g_bytes_new_static(p->text, strlen(p->text)));
+    check_mutants(&fuzz, presets, try_mutant);
 }
 
 /* Cut anywhere but at the end of a line, a preset is refused; cut at one it may still be whole. */
 static void
 cut_at_every_byte(void)
 {
-    GRand *rand = g_rand_new_with_seed(seed);
+    GRand *rand = g_rand_new_with_seed(fuzz.seed);
 
     for (const TtPreset *p = tt_presets; p->name; p++) {
-        for (gsize length = 0; p->text[length]; length++) {
+        for (gsize length = 0; length < strlen(p->text); length += check_every(3)) {
             g_autofree char *text = g_strndup(p->text, length);
             g_autofree char *what = g_strdup_printf("%s cut after %zu bytes", p->name, length);
             gboolean accepted = try_text(text, length, 3, rand, what);
@@ -193,9 +146,6 @@ main(int argc, char **argv)
         CU_TEST_INFO_NULL,
     };
 
-    if (argc > 1)
-        seed = (guint32)strtoul(argv[1], NULL, 10);
-    if (argc > 2)
-        n_mutants = (guint)strtoul(argv[2], NULL, 10);
+    fuzz_arguments(&fuzz, argc, argv);
     return check_main("topology fuzz", tests);
 }

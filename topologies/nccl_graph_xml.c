@@ -59,18 +59,15 @@ typedef enum { E_NONE, E_GRAPHS, E_GRAPH, E_CHANNEL, E_DEVICE } Kind;
 
 typedef struct {
     GPtrArray *graphs;
-    Kind kind[TT_XML_MAX_DEPTH];
+    guint kind[TT_XML_MAX_DEPTH]; /* Kind of the elements around */
 } Parse;
 
-static const struct {
-    const char *name, *parent; /* for messages */
-    Kind kind, below;
-} elements[] = {
-    { "graphs", "nothing: it is the whole file", E_GRAPHS, E_NONE },
-    { "graph", "<graphs>", E_GRAPH, E_GRAPHS },
-    { "channel", "<graph>", E_CHANNEL, E_GRAPH },
-    { "gpu", "<channel>", E_DEVICE, E_CHANNEL },
-    { "net", "<channel>", E_DEVICE, E_CHANNEL },
+static const TtXmlRule elements[] = {
+    { "graphs", "nothing: it is the whole file", E_GRAPHS, 1u << E_NONE },
+    { "graph", "<graphs>", E_GRAPH, 1u << E_GRAPHS },
+    { "channel", "<graph>", E_CHANNEL, 1u << E_GRAPH },
+    { "gpu", "<channel>", E_DEVICE, 1u << E_CHANNEL },
+    { "net", "<channel>", E_DEVICE, 1u << E_CHANNEL },
 };
 
 static TtGraphXml *
@@ -181,24 +178,16 @@ static TtXmlVerdict
 on_element(gpointer user, const TtXmlElement *e, GError **error)
 {
     Parse *p = user;
-    Kind above = e->depth ? p->kind[e->depth - 1] : E_NONE;
-    gsize i = 0;
+    GError *misplaced = NULL;
+    const TtXmlRule *rule = tt_xml_place(e, elements, G_N_ELEMENTS(elements), "an NCCL graph file",
+                                         p->kind, &misplaced);
 
-    while (i < G_N_ELEMENTS(elements) && strcmp(e->name, elements[i].name) != 0)
-        i++;
-    if (e->depth == 0 && i != 0) {
-        tt_xml_error(e, error, "not an NCCL graph file, whose outermost element is <graphs>%s",
-                     strcmp(e->name, "system") == 0 ? " (this is a topology file)" : "");
-        return TT_XML_FAILED;
-    }
-    if (i == G_N_ELEMENTS(elements))
+    if (rule)
+        return read_element(p, e, rule->kind, error) ? TT_XML_ENTER : TT_XML_FAILED;
+    if (!misplaced)
         return TT_XML_SKIP;
-    if (elements[i].below != above) {
-        tt_xml_error(e, error, "stands in the wrong place; it belongs into %s", elements[i].parent);
-        return TT_XML_FAILED;
-    }
-    p->kind[e->depth] = elements[i].kind;
-    return read_element(p, e, elements[i].kind, error) ? TT_XML_ENTER : TT_XML_FAILED;
+    g_propagate_error(error, misplaced);
+    return TT_XML_FAILED;
 }
 
 GPtrArray *

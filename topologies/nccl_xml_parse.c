@@ -28,16 +28,12 @@ typedef enum {
 
 typedef struct {
     TtNcclXml *xml;
-    GHashTable *bus_ids; /* "host bus id" -> line: each stands once on a machine */
-    Kind kind[TT_XML_MAX_DEPTH];
+    GHashTable *bus_ids;           /* "host bus id" -> line: each stands once on a machine */
+    guint kind[TT_XML_MAX_DEPTH];  /* Kind of the elements around */
     guint index[TT_XML_MAX_DEPTH]; /* into the kind's array; a NIC has its PCI device's */
 } Parse;
 
-static const struct {
-    const char *name, *parents; /* for messages */
-    Kind kind;
-    guint below; /* bit set of kinds it may stand in */
-} elements[] = {
+static const TtXmlRule elements[] = {
     { "system", "nothing: it is the whole file", E_SYSTEM, 1u << E_NONE },
     { "cpu", "<system>", E_CPU, 1u << E_SYSTEM },
     { "pci", "<cpu> or <pci>", E_PCI, 1u << E_CPU | 1u << E_PCI },
@@ -319,25 +315,16 @@ static TtXmlVerdict
 on_element(gpointer user, const TtXmlElement *e, GError **error)
 {
     Parse *p = user;
-    Kind above = e->depth ? p->kind[e->depth - 1] : E_NONE;
-    gsize i = 0;
+    GError *misplaced = NULL;
+    const TtXmlRule *rule =
+        tt_xml_place(e, elements, G_N_ELEMENTS(elements), "an NCCL topology", p->kind, &misplaced);
 
-    while (i < G_N_ELEMENTS(elements) && strcmp(e->name, elements[i].name) != 0)
-        i++;
-    if (e->depth == 0 && (i == G_N_ELEMENTS(elements) || elements[i].kind != E_SYSTEM)) {
-        tt_xml_error(e, error, "not an NCCL topology, whose outermost element is <system>%s",
-                     strcmp(e->name, "graphs") == 0 ? " (this is a graph file)" : "");
-        return TT_XML_FAILED;
-    }
-    if (i == G_N_ELEMENTS(elements))
+    if (rule)
+        return read_element(p, e, rule->kind, error) ? TT_XML_ENTER : TT_XML_FAILED;
+    if (!misplaced)
         return TT_XML_SKIP;
-    if (!(elements[i].below >> above & 1)) {
-        tt_xml_error(e, error, "stands in the wrong place; it belongs into %s",
-                     elements[i].parents);
-        return TT_XML_FAILED;
-    }
-    p->kind[e->depth] = elements[i].kind;
-    return read_element(p, e, elements[i].kind, error) ? TT_XML_ENTER : TT_XML_FAILED;
+    g_propagate_error(error, misplaced);
+    return TT_XML_FAILED;
 }
 
 /* NCCL asks the kernel for a class that is not stated; what hangs below tells as much. */

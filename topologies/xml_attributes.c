@@ -1,4 +1,4 @@
-/* xml_attributes - what stands in an element's attributes, checked. */
+/* xml_attributes - where an element stands and what its attributes say, checked. */
 #include "topologies/keys.h"
 #include "topologies/xml_reader.h"
 
@@ -17,6 +17,32 @@ tt_xml_error(const TtXmlElement *e, GError **error, const char *format, ...)
     va_end(args);
     g_set_error(error, TT_TOPOLOGY_ERROR, TT_TOPOLOGY_ERROR_FILE, "%s:%u: <%s>: %s", e->origin,
                 e->line, name, what);
+}
+
+const TtXmlRule *
+tt_xml_place(const TtXmlElement *e, const TtXmlRule *rules, gsize n_rules, const char *what,
+             guint kinds[TT_XML_MAX_DEPTH], GError **error)
+{
+    guint above = e->depth ? kinds[e->depth - 1] : 0;
+    gsize i = 0;
+
+    while (i < n_rules && strcmp(e->name, rules[i].name) != 0)
+        i++;
+    if (e->depth == 0 && i != 0) {
+        tt_xml_error(e, error, "not %s, whose outermost element is <%s>%s", what, rules[0].name,
+                     strcmp(e->name, "system") == 0   ? " (this is a topology file)"
+                     : strcmp(e->name, "graphs") == 0 ? " (this is a graph file)"
+                                                      : "");
+        return NULL;
+    }
+    if (i == n_rules)
+        return NULL;
+    if (!(rules[i].below >> above & 1)) {
+        tt_xml_error(e, error, "stands in the wrong place; it belongs into %s", rules[i].parents);
+        return NULL;
+    }
+    kinds[e->depth] = rules[i].kind;
+    return &rules[i];
 }
 
 const char *

@@ -48,5 +48,17 @@ gboolean tt_xml_number(const TtXmlElement *e, const char *name, gboolean require
                        double *value, GError **error); /* >= 0, finite */
 gboolean tt_xml_flag(const TtXmlElement *e, const char *name, gboolean *value, GError **error);
 
+/* Which elements there are, the outermost one first, and where they may stand. */
+typedef struct {
+    const char *name, *parents; /* for messages */
+    guint kind;                 /* the file's own number, less than 32; 0: outside of all */
+    guint below;                /* bit set of kinds */
+} TtXmlRule;
+
+/* The rule for @e, noted in kinds[e->depth]; NULL: unknown, to be passed over, or in a wrong place
+ * (*error is set). @what: what the file is, for a text that starts with another element. */
+const TtXmlRule *tt_xml_place(const TtXmlElement *e, const TtXmlRule *rules, gsize n_rules,
+                              const char *what, guint kinds[TT_XML_MAX_DEPTH], GError **error);
+
 void tt_xml_error(const TtXmlElement *e, GError **error, const char *format, ...)
     G_GNUC_PRINTF(3, 4);
