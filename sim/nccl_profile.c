@@ -218,6 +218,7 @@ set_tree(Making *m)
 /* --- in-switch reduction ------------------------------------------------------------------------ */
 
 #define FEW_ROUNDS 8
+#define JUST_FULL  0.9999 /* links that cannot fill cost the simulator nothing */
 
 /* What the closed form says of one operation, and what of it each connection has to spend. */
 typedef struct {
@@ -266,9 +267,10 @@ set_nvls_net(Making *m, Nvls *t)
     double M = m->place->machine->n_nodes, heads = MAX(1, m->place->machine->heads);
     double rounds = (double)m->plan->n_rounds, few = rounds < FEW_ROUNDS ? 1 / rounds : 0;
     double load = (M < 3 ? 1 : 2 - few) * m->n_channels * heads;
-    double transfer_us = move_us(m->message_bytes * load, m->step.nics_gbps);
+    double nics = MIN(m->step.nics_gbps, m->wires.net_gbps) * JUST_FULL;
+    double transfer_us = move_us(m->message_bytes * load, nics);
 
-    set_net(m, t->net_hop_us - transfer_us, m->step.nics_gbps / load, 0);
+    set_net(m, t->net_hop_us - transfer_us, nics / load, 0);
     t->fixed_us -= 2 * ceil(log2(M)) * MAX(0, transfer_us - t->net_hop_us);
 }
 
@@ -294,7 +296,7 @@ make_room_us(const Making *m, double transfer_us, double link_gbps)
 static void
 set_nvls(Making *m)
 {
-    double K = (double)m->plan->n_rounds * m->plan->n_chunks, transfer_us, latency_us, link;
+    double K = (double)m->plan->n_rounds * m->plan->n_chunks, transfer_us, latency_us;
     double hops = m->call->op.func == TT_NCCL_ALLREDUCE ? 4 : 2;
     Nvls t = nvls_times(m);
 
@@ -306,9 +308,8 @@ set_nvls(Making *m)
         latency_us = 0;
         transfer_us = (t.fixed_us + t.body_us) / (K + hops - 1);
     }
-    m->profile->hop_wire_factor[TT_HOP_LOCAL] = factor(m->wires.inner_gbps, t.link_gbps);
-    link = m->wires.inner_gbps / m->profile->hop_wire_factor[TT_HOP_LOCAL];
-    transfer_us = make_room_us(m, transfer_us, link);
+    m->profile->hop_wire_factor[TT_HOP_LOCAL] = 1; /* what a link's share is, its pace has in it */
+    transfer_us = make_room_us(m, transfer_us, m->wires.inner_gbps);
     set_hop(m, TT_HOP_LOCAL, latency_us, m->wires.switch_us, m->message_bytes / transfer_us / 1e3,
             0);
 }
