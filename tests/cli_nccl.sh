@@ -109,8 +109,8 @@ done
 # 8.4 + 2 (7 x 4 + 14) us; min(0.92 x 384, 8 x 41.4) x 0.85 x 0.5 GB/s
 grep -q 'AllReduce .* 92\.4/140\.8 ' stdout || fail "Tree Simple: $(grep AllReduce stdout)"
 [ "$(grep -c '\*' stdout)" -ge 6 ] || fail "a star for each of 6 sizes"
-awk '/^#/ && !/busiest$/ && length > 132 { print; bad = 1 } END { exit bad }' stdout >long ||
-    fail "long lines: $(cat long)"
+awk '/^#/ && !/busiest$/ && length > 132 { print; bad = 1 } END { exit bad }' stdout >long.keep ||
+    fail "long lines: $(cat long.keep)"
 grep -q ' $' stdout && fail "blanks at ends of lines"
 want 0 - -- $h100 -b 8 -e 1K -i 8 --explain-choice
 grep -q '# Believed' stdout && fail "128 sizes one by one"
