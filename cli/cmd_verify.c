@@ -5,6 +5,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/values.h"
+#include "cli/verify_library.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -222,8 +223,25 @@ prepare(Verify *v, GError **error)
     return TRUE;
 }
 
+/* NCCL runs on a topology, at sizes in bytes. */
 static int
-run_verify(const TtOptions *options, GError **error)
+run_library(const TtOptions *options, GError **error)
+{
+    gboolean all;
+    guint bits;
+
+    if (counts_text) {
+        g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
+                    "--count goes without --library: NCCL chooses by bytes (-b, -e, -f)");
+        return TT_EXIT_USAGE;
+    }
+    if (!tt_outlets_check(options, error) || !parse_collectives(&bits, &all, error))
+        return TT_EXIT_USAGE;
+    return tt_verify_library(options, collectives_text ? bits : TT_BIT(TT_ALLREDUCE), error);
+}
+
+static int
+verify_plans(const TtOptions *options, GError **error)
 {
     g_autoptr(TtReport) report = tt_report_new(options, TT_FIELDS_VERIFY);
     g_autoptr(GArray) counts = g_array_new(FALSE, FALSE, sizeof(guint64));
@@ -244,6 +262,19 @@ run_verify(const TtOptions *options, GError **error)
     return TT_EXIT_GOOD;
 }
 
+static int
+run_verify(const TtOptions *options, GError **error)
+{
+    if (options->nccl_version)
+        return run_library(options, error);
+    if (options->topo || options->library || options->sizes_given) {
+        g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
+                    "--topo, sizes and --library go together, with --library nccl");
+        return TT_EXIT_USAGE;
+    }
+    return verify_plans(options, error);
+}
+
 static const GOptionEntry entries[] = {
     { "collective", 0, 0, G_OPTION_ARG_FILENAME, &collectives_text,
       "a list, or all (default): what each algorithm can do", "NAME" },
@@ -258,8 +289,11 @@ const TtCommand tt_cmd_verify = {
     .examples =
         "  tutti verify --algo all --ranks 1-33\n"
         "  tutti verify --algo ring,double-tree --ranks 64 --slots 1 --collective allreduce\n"
-        "  tutti verify --algo tree --ranks 7 --count 100000 --chunk-bytes 4K --channels 2\n",
-    .options = TT_OPTIONS_PLAN | TT_OPTIONS_RANKS | TT_OPTIONS_ROWS | TT_OPTIONS_ELEMENTS,
+        "  tutti verify --algo tree --ranks 7 --count 100000 --chunk-bytes 4K --channels 2\n"
+        "  tutti verify --library nccl-2.27 --topo dgx-h100:2 -b 8 -e 1G -f 32\n"
+        "      the plans NCCL would run there\n",
+    .options = TT_OPTIONS_PLAN | TT_OPTIONS_RANKS | TT_OPTIONS_ROWS | TT_OPTIONS_ELEMENTS |
+               TT_OPTIONS_SIZES | TT_OPTIONS_TOPOLOGY | TT_OPTIONS_LIBRARY,
     .own = entries,
     .run = run_verify,
 };

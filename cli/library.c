@@ -279,6 +279,30 @@ tt_library_op(const TtLibrary *library, const TtCase *c)
     };
 }
 
+GArray *
+tt_library_pairs(const TtLibrary *library, const TtOptions *options)
+{
+    GArray *pairs = g_array_new(FALSE, FALSE, sizeof(TtLibraryPair));
+
+    if (options->algo_auto)
+        return pairs;
+    for (guint i = 0; !options->algo_all && options->algorithms[i]; i++) {
+        TtLibraryPair pair = { 0 };
+
+        if (tt_library_pair_parse(options->algorithms[i], &pair, NULL)) /* checked before */
+            g_array_append_val(pairs, pair);
+    }
+    for (guint a = 0; options->algo_all && a < TT_NCCL_N_ALGOS; a++) {
+        for (int proto = 0; proto < TT_NCCL_N_PROTOS; proto++) {
+            TtLibraryPair pair = { .algo = a, .proto = proto };
+
+            if (library->table.cell[a][proto].enabled)
+                g_array_append_val(pairs, pair);
+        }
+    }
+    return pairs;
+}
+
 static gboolean
 choose_pair(const TtLibrary *l, const TtNcclOp *op, const TtLibraryPair *pair, TtNcclChoice *choice,
             GError **error)

@@ -45,6 +45,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(TtLibrary, tt_library_free)
 /* What NCCL is asked for in @c. */
 TtNcclOp tt_library_op(const TtLibrary *library, const TtCase *c);
 
+/* TtLibraryPair: what --algo names; every pair that is on for "all"; none for "auto": NCCL chooses. */
+GArray *tt_library_pairs(const TtLibrary *library, const TtOptions *options);
+
 /* NCCL's choice, among all pairs (@pair NULL) or for one entry of --algo. Fails where NCCL fails, and where
  * the pair is off, with the reason. */
 gboolean tt_library_choose(const TtLibrary *library, const TtNcclOp *op, const TtLibraryPair *pair,

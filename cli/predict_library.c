@@ -35,28 +35,6 @@ predicted_clear(gpointer predicted)
     tt_library_time_clear(&((Predicted *)predicted)->time);
 }
 
-/* --algo all: every pair that is on for at least one of the sizes. */
-static void
-list_pairs(Predict *p)
-{
-    if (p->options->algo_auto)
-        return;
-    for (guint i = 0; !p->options->algo_all && p->options->algorithms[i]; i++) {
-        TtLibraryPair pair = { 0 };
-
-        if (tt_library_pair_parse(p->options->algorithms[i], &pair, NULL)) /* checked before */
-            g_array_append_val(p->pairs, pair);
-    }
-    for (guint a = 0; p->options->algo_all && a < TT_NCCL_N_ALGOS; a++) {
-        for (int proto = 0; proto < TT_NCCL_N_PROTOS; proto++) {
-            TtLibraryPair pair = { .algo = a, .proto = proto };
-
-            if (p->library->table.cell[a][proto].enabled)
-                g_array_append_val(p->pairs, pair);
-        }
-    }
-}
-
 static void
 print_heading(const Predict *p)
 {
@@ -250,14 +228,13 @@ tt_predict_library(const TtOptions *options, gboolean explain, GError **error)
     g_autoptr(TtReport) report =
         tt_report_new(options, TT_FIELDS_CALL | TT_FIELDS_PLAN | TT_FIELDS_TIME | TT_FIELDS_BOUND |
                                    TT_FIELDS_FASTEST);
-    g_autoptr(GArray) pairs = g_array_new(FALSE, FALSE, sizeof(TtLibraryPair));
+    g_autoptr(GArray) pairs = NULL;
     g_autoptr(TtLibrary) library = NULL;
     g_autoptr(GArray) cases = NULL, jobs = NULL;
     g_autoptr(GPtrArray) timelines =
         g_ptr_array_new_with_free_func((GDestroyNotify)tt_timeline_free);
     Predict p = { .options = options,
                   .report = report,
-                  .pairs = pairs,
                   .timelines = timelines,
                   .progress = tt_progress_begin(options->quiet),
                   .source = tt_library_time_source(options->level, error) };
@@ -268,7 +245,7 @@ tt_predict_library(const TtOptions *options, gboolean explain, GError **error)
     p.library = library = tt_library_open(options, report, error);
     if (!library || !check_options(options, library, explain, error))
         return TT_EXIT_USAGE;
-    list_pairs(&p);
+    p.pairs = pairs = tt_library_pairs(library, options);
     cases = tt_options_cases(options, library->comm.n_ranks);
     jobs = predict_cases(&p, cases);
     if (find_failure(jobs, error))

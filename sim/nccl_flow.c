@@ -2,7 +2,31 @@
 
 /* How far a leap over rounds that do not recur exactly may be off. The constants are no better. */
 #define LEAP_TOLERANCE 1e-3
-#define FEW_ROUNDS     64 /* looking for a short cut costs as much as going all the way */
+/* A broadcast or reduction begins before the last is over everywhere: measured back to back, they are a
+ * pipeline. So many in a row show its stride. */
+#define CHAIN_CALLS 6
+#define FEW_ROUNDS  64 /* looking for a short cut costs as much as going all the way */
+
+static gboolean
+is_chain(const TtNcclCall *call)
+{
+    return call->op.func == TT_NCCL_BROADCAST || call->op.func == TT_NCCL_REDUCE;
+}
+
+/* What no step has: the kernel's start, a protocol's, and of a chain, where operations follow each other and
+ * only their distance counts, the hop of whoever is slowest. */
+static double
+start_us(const TtNcclPlace *place, const TtNcclCall *call, const TtProfile *profile)
+{
+    guint algo = call->choice.algo;
+    double us = tt_nccl_start_us(place->costs, place->machine);
+
+    if (algo == TT_NCCL_RING || algo == TT_NCCL_TREE)
+        us += place->costs[tt_cost_proto(TT_COST_BEGIN, call->choice.proto)];
+    if (is_chain(call))
+        us += 1e6 * MAX(profile->hop_latency_s[TT_HOP_NVLINK], profile->hop_latency_s[TT_HOP_NET]);
+    return us;
+}
 
 gboolean
 tt_nccl_flow_us(const TtNcclPlace *place, const TtNcclCall *call, gboolean record, double *time_us,
@@ -18,6 +42,7 @@ tt_nccl_flow_us(const TtNcclPlace *place, const TtNcclCall *call, gboolean recor
 
     if (!plan)
         return FALSE;
+    options.iterations = is_chain(call) && !record ? CHAIN_CALLS : 1;
     options.leap_tolerance = plan->n_rounds > FEW_ROUNDS ? LEAP_TOLERANCE : 0;
     options.profile = profile = tt_nccl_profile(place, call, plan);
     merged = record ? NULL : tt_nccl_merged_plan(place->comm, call, plan, &times);
@@ -27,7 +52,7 @@ tt_nccl_flow_us(const TtNcclPlace *place, const TtNcclCall *call, gboolean recor
     if (!tt_sim_run_on(merged ? merged : plan, &routes.net, &options, &out, error))
         return FALSE;
     *time_us = tt_nccl_join_us(tt_nccl_call_us(place->costs, place->effects, place->machine),
-                               tt_nccl_start_us(place->costs, place->machine) + out.time_ps / 1e6);
+                               start_us(place, call, profile) + out.time_ps / 1e6);
     if (result)
         *result = out;
     else

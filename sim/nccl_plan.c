@@ -123,9 +123,16 @@ slots_of(const TtNcclComm *comm, const TtNcclChoice *choice, TtNcclFunc func)
     return buffers * BUFFER_STEPS;
 }
 
+/* For timing: what it costs to wait for buffers is in the hops measured, so as many slots as there can be. */
+static guint
+most_slots(const TtNcclComm *comm)
+{
+    return (comm->n_nodes > 1 ? 2 : 1) * BUFFER_STEPS;
+}
+
 /* @times: so many channels in one. */
 static TtPlan *
-make_plan(const TtNcclComm *comm, const TtNcclCall *call, guint64 bytes, guint times,
+make_plan(const TtNcclComm *comm, const TtNcclCall *call, guint64 bytes, guint times, guint n_slots,
           GError **error)
 {
     const TtNcclChoice *choice = &call->choice;
@@ -137,7 +144,7 @@ make_plan(const TtNcclComm *comm, const TtNcclCall *call, guint64 bytes, guint t
         .redop = call->redop,
         .root = call->root,
         .n_channels = choice->used_channels / times,
-        .n_slots = slots_of(comm, choice, call->op.func),
+        .n_slots = n_slots,
         .slot_bytes = choice->n_loops > 1 ? choice->chunk_bytes * times : 0,
         .group_size = comm->ranks_per_node,
     };
@@ -155,7 +162,8 @@ make_plan(const TtNcclComm *comm, const TtNcclCall *call, guint64 bytes, guint t
 TtPlan *
 tt_nccl_plan(const TtNcclComm *comm, const TtNcclCall *call, GError **error)
 {
-    return make_plan(comm, call, call->op.bytes, 1, error);
+    return make_plan(comm, call, call->op.bytes, 1, slots_of(comm, &call->choice, call->op.func),
+                     error);
 }
 
 TtPlan *
@@ -166,7 +174,7 @@ tt_nccl_full_plan(const TtNcclComm *comm, const TtNcclCall *call, GError **error
 
     if (choice->used_channels > 1 && choice->channel_bytes > 0)
         bytes = choice->used_channels * choice->channel_bytes;
-    return make_plan(comm, call, MAX(bytes, size), 1, error);
+    return make_plan(comm, call, MAX(bytes, size), 1, most_slots(comm), error);
 }
 
 /* --- channels that take the same way -------------------------------------------------------------- */
@@ -197,7 +205,7 @@ tt_nccl_merged_plan(const TtNcclComm *comm, const TtNcclCall *call, const TtPlan
 
     if (n <= every || n % every != 0)
         return NULL;
-    plan = make_plan(comm, call, bytes, n / every, NULL);
+    plan = make_plan(comm, call, bytes, n / every, most_slots(comm), NULL);
     if (plan && plan->n_rounds != full->n_rounds)
         g_clear_pointer(&plan, tt_plan_free);
     *times = n / every;

@@ -13,13 +13,22 @@
 
 #include <math.h>
 
-/* The smallest of rates in series, near equality less: the closed form's fourth norm. */
+static double
+eighth_power(double x)
+{
+    double square = x * x, fourth = square * square;
+
+    return fourth * fourth;
+}
+
+/* The smallest of rates in series, near equality less: the closed form's eighth norm. */
 static double
 narrowest(double a, double b, double c)
 {
-    double x = 1 / (a * a), y = 1 / (b * b), z = 1 / (c * c);
+    double least = MIN(MIN(a, b), c);
 
-    return 1 / sqrt(sqrt(x * x + y * y + z * z));
+    return least / sqrt(sqrt(sqrt(eighth_power(least / a) + eighth_power(least / b) +
+                                  eighth_power(least / c))));
 }
 
 static double
@@ -177,8 +186,7 @@ set_ring(Making *m)
     if (proto == TT_NCCL_SIMPLE) /* the second slice moves while the first is worked on */
         hidden += m->place->costs[tt_cost_proto(TT_COST_HIDDEN, proto)] * m->message_bytes / 1e5;
     set_inner(m, m->step.hop_us / hidden, rate, 0);
-    set_net(m, (m->step.hop_net_us + move_us(m->message_bytes, m->step.forward_gbps)) / hidden,
-            rate, 0);
+    set_net(m, m->step.hop_net_us + move_us(m->message_bytes, m->step.forward_gbps), rate, 0);
 }
 
 /* --- trees ------------------------------------------------------------------------------------- */
@@ -194,10 +202,12 @@ set_tree(Making *m)
     double tree = m->place->costs[tt_cost_proto(TT_COST_TREE, proto)];
     double chain = G > 1 ? m->step.nvlink_gbps / n * G / (2 * (G - 1)) : INFINITY;
     double nics = M > 1 ? m->step.nics_gbps / n * M / (2 * (M - 1)) : INFINITY;
-    double pace_us = move_us(m->message_bytes, narrowest(m->step.channel_gbps * tree, chain, nics));
+    double rate = narrowest(m->step.channel_gbps * tree, chain, nics);
+    double crowd = 1 + m->place->costs[TT_COST_TREE_CROWD] * (g_bit_storage(machine->n_nodes) - 1);
+    double pace_us = move_us(m->message_bytes, rate) * crowd;
 
     set_inner(m, m->step.hop_us, m->step.channel_gbps, pace_us);
-    if (proto == TT_NCCL_LL)
+    if (proto != TT_NCCL_SIMPLE)
         set_net(m, m->step.hop_net_us + move_us(m->message_bytes, m->step.forward_gbps), INFINITY,
                 pace_us);
     else

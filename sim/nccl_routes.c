@@ -74,7 +74,10 @@ tt_nccl_routes_init(TtNcclRoutes *self, const TtNcclPlace *place, guint algo)
     if (place->comm->n_nodes < 2 || graph->n_gpus != per_node || graph->n_channels == 0)
         return;
     self->n_channels = graph->n_channels;
-    for (guint c = 0; c < graph->n_channels; c++)
+    if (algo == TT_NCCL_RING || algo == TT_NCCL_TREE) /* as many orders as both have */
+        self->n_channels = MAX(1, MIN(place->comm->graph[TT_GRAPH_RING].n_channels,
+                                      place->comm->graph[TT_GRAPH_TREE].n_channels));
+    for (guint c = 0; c < self->n_channels; c++)
         for (guint rank = 0; rank < per_node; rank++)
             self->nic[c][rank] = nic_at(place, graph, c, rank);
     self->net.channel_route = channel_route;

@@ -387,7 +387,7 @@ bad_requests_are_named(void)
     CU_ASSERT_FALSE(tt_sim_run_on(five, &net, &flow, &result, &error));
     CHECK_ERROR(error, TT_SIM_ERROR, TT_SIM_ERROR_USAGE, "5 ranks, the topology only 4");
     CU_ASSERT_FALSE(tt_level_parse("packet", &level, &error));
-    CHECK_ERROR(error, TT_SIM_ERROR, TT_SIM_ERROR_USAGE, "bound, hockney, flow");
+    CHECK_ERROR(error, TT_SIM_ERROR, TT_SIM_ERROR_USAGE, "bound, hockney, loggp, flow");
 }
 
 /* 2^61 bytes at 1 byte a second outlast 2^63 ps: said, not wrapped around. */
