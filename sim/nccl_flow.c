@@ -5,7 +5,7 @@
 /* A broadcast or reduction begins before the last is over everywhere: measured back to back, they are a
  * pipeline. So many in a row show its stride. */
 #define CHAIN_CALLS 6
-#define FEW_ROUNDS  64 /* looking for a short cut costs as much as going all the way */
+#define FEW_ROUNDS  128 /* looking for a short cut costs as much as going all the way */
 
 static gboolean
 is_chain(const TtNcclCall *call)

@@ -191,6 +191,23 @@ set_ring(Making *m)
 
 /* --- trees ------------------------------------------------------------------------------------- */
 
+/* A message arrives after @us, and starts no sooner than @pace_us after the one before. Of its time as much
+ * as there can be goes into its transfer: what is sent slowly fills no links. */
+static void
+set_paced(Making *m, TtHop hop, double us, double route_us, double pace_us)
+{
+    double transfer_us = MIN(pace_us, MAX(us - route_us, 1e-3));
+
+    set_hop(m, hop, us - transfer_us, route_us, m->message_bytes / transfer_us / 1e3, pace_us);
+}
+
+/* The busiest node's NICs carry twice the data: it is an inner node of one tree, a leaf of the other. */
+static double
+nic_load(const TtNcclMachine *machine)
+{
+    return machine->n_nodes > 3 ? 2 : 2 * (machine->n_nodes - 1.0) / machine->n_nodes;
+}
+
 /* The first chunk travels as fast as a block can; then chunks come as fast as a block that works on two
  * directions, or the links all of them share. */
 static void
@@ -198,26 +215,30 @@ set_tree(Making *m)
 {
     const TtNcclMachine *machine = m->place->machine;
     guint proto = m->call->choice.proto;
-    double n = m->n_channels, G = machine->ranks_per_node, M = machine->n_nodes;
+    double n = m->n_channels, G = machine->ranks_per_node, bytes = m->message_bytes;
     double tree = m->place->costs[tt_cost_proto(TT_COST_TREE, proto)];
     double chain = G > 1 ? m->step.nvlink_gbps / n * G / (2 * (G - 1)) : INFINITY;
-    double nics = M > 1 ? m->step.nics_gbps / n * M / (2 * (M - 1)) : INFINITY;
+    double nics = machine->n_nodes > 1 ? m->step.nics_gbps / n / nic_load(machine) : INFINITY;
     double rate = narrowest(m->step.channel_gbps * tree, chain, nics);
     double crowd = 1 + m->place->costs[TT_COST_TREE_CROWD] * (g_bit_storage(machine->n_nodes) - 1);
-    double pace_us = move_us(m->message_bytes, rate) * crowd;
+    double pace_us = move_us(bytes, rate) * crowd;
+    double inner_us = m->step.hop_us + move_us(bytes, m->step.channel_gbps), net_us;
 
-    set_inner(m, m->step.hop_us, m->step.channel_gbps, pace_us);
-    if (proto != TT_NCCL_SIMPLE)
-        set_net(m, m->step.hop_net_us + move_us(m->message_bytes, m->step.forward_gbps), INFINITY,
-                pace_us);
-    else
-        set_net(m, m->step.hop_net_us + move_us(m->message_bytes, m->step.nics_gbps),
-                m->step.channel_gbps, pace_us);
+    set_paced(m, TT_HOP_NVLINK, inner_us, m->wires.inner_us, pace_us);
+    set_paced(m, TT_HOP_PCIE, inner_us, m->wires.inner_us, pace_us);
+    set_paced(m, TT_HOP_HOST, inner_us, m->wires.inner_us, pace_us);
+    if (machine->n_nodes < 2)
+        return;
+    net_us = m->step.hop_net_us + (proto != TT_NCCL_SIMPLE ? move_us(bytes, m->step.forward_gbps)
+                                                           : move_us(bytes, m->step.channel_gbps) +
+                                                                 move_us(bytes, m->step.nics_gbps));
+    set_paced(m, TT_HOP_NET, net_us, m->wires.net_us, pace_us);
 }
 
 /* --- in-switch reduction ------------------------------------------------------------------------ */
 
 #define FEW_ROUNDS 8
+#define JUST_FULL  0.9999 /* links that cannot fill cost the simulator nothing */
 
 /* What the closed form says of one operation, and what of it each connection has to spend. */
 typedef struct {
@@ -266,9 +287,10 @@ set_nvls_net(Making *m, Nvls *t)
     double M = m->place->machine->n_nodes, heads = MAX(1, m->place->machine->heads);
     double rounds = (double)m->plan->n_rounds, few = rounds < FEW_ROUNDS ? 1 / rounds : 0;
     double load = (M < 3 ? 1 : 2 - few) * m->n_channels * heads;
-    double transfer_us = move_us(m->message_bytes * load, m->step.nics_gbps);
+    double nics = MIN(m->step.nics_gbps, m->wires.net_gbps) * JUST_FULL;
+    double transfer_us = move_us(m->message_bytes * load, nics);
 
-    set_net(m, t->net_hop_us - transfer_us, m->step.nics_gbps / load, 0);
+    set_net(m, t->net_hop_us - transfer_us, nics / load, 0);
     t->fixed_us -= 2 * ceil(log2(M)) * MAX(0, transfer_us - t->net_hop_us);
 }
 
@@ -294,7 +316,7 @@ make_room_us(const Making *m, double transfer_us, double link_gbps)
 static void
 set_nvls(Making *m)
 {
-    double K = (double)m->plan->n_rounds * m->plan->n_chunks, transfer_us, latency_us, link;
+    double K = (double)m->plan->n_rounds * m->plan->n_chunks, transfer_us, latency_us;
     double hops = m->call->op.func == TT_NCCL_ALLREDUCE ? 4 : 2;
     Nvls t = nvls_times(m);
 
@@ -306,9 +328,8 @@ set_nvls(Making *m)
         latency_us = 0;
         transfer_us = (t.fixed_us + t.body_us) / (K + hops - 1);
     }
-    m->profile->hop_wire_factor[TT_HOP_LOCAL] = factor(m->wires.inner_gbps, t.link_gbps);
-    link = m->wires.inner_gbps / m->profile->hop_wire_factor[TT_HOP_LOCAL];
-    transfer_us = make_room_us(m, transfer_us, link);
+    m->profile->hop_wire_factor[TT_HOP_LOCAL] = 1; /* what a link's share is, its pace has in it */
+    transfer_us = make_room_us(m, transfer_us, m->wires.inner_gbps);
     set_hop(m, TT_HOP_LOCAL, latency_us, m->wires.switch_us, m->message_bytes / transfer_us / 1e3,
             0);
 }

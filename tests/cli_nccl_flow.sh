@@ -30,7 +30,7 @@ paste flow.us closed.us bound.us | awk '
 cmp -s bound.us bound.bound || fail "the bound is not its own time"
 want 2 "level hockney has no figures for NCCL" -- $h100 -b 8 --level hockney
 want 2 "one of: bound, hockney, loggp, flow" -- $h100 -b 8 --level guess
-want 1 "goes with --library nccl" -- predict --topo dgx-h100:2 -b 8 --algo ring --level loggp
+want 2 "goes with --library nccl" -- predict --topo dgx-h100:2 -b 8 --algo ring --level loggp
 
 # The table says how, what was busiest, and how it could be at best.
 want 0 - -- $h100 -b 1G
