@@ -270,6 +270,33 @@ print_rows(const TtScoreboard *board)
                 print_stats(names[i], board, k);
 }
 
+/* The two figures people quote: below 1 MiB, and from there. */
+static void
+print_halves(const GPtrArray *runs, const char *section)
+{
+    for (guint half = 0; half < 2; half++) {
+        g_autoptr(GArray) errors = g_array_new(FALSE, FALSE, sizeof(double));
+        TtErrorStats s;
+
+        for (guint r = 0; r < runs->len; r++) {
+            const Run *run = runs->pdata[r];
+
+            for (guint i = 0; run->section == section && i < run->rows->len; i++) {
+                double error = error_of(run, i);
+                gboolean large = g_array_index(run->rows, TtMeasuredRow, i).bytes >= 1 << 20;
+
+                if (isfinite(error) && large == (half == 1))
+                    g_array_append_val(errors, error);
+            }
+        }
+        s = tt_error_stats((const double *)(const void *)errors->data, errors->len);
+        if (s.n)
+            printf("  %s: %u rows, median |error| %.1f %%, p95 %.0f %%, sign %+.1f %%\n",
+                   half ? "1 MiB and more" : "below 1 MiB", s.n, 100 * s.median_abs,
+                   100 * s.p95_abs, 100 * s.median);
+    }
+}
+
 static void
 print_section(const GPtrArray *runs, const char *section)
 {
@@ -288,6 +315,7 @@ print_section(const GPtrArray *runs, const char *section)
     print_stats("all", board, TT_ALL_ROWS);
     if (list_files)
         print_rows(files);
+    print_halves(runs, section);
     printf("  %u files, %u without a prediction\n", n_runs, n_without);
     for (guint r = 0; list_files && r < runs->len; r++) {
         const Run *run = runs->pdata[r];

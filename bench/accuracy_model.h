@@ -38,8 +38,9 @@ tt_free_costs(gpointer costs)
 static const TtAccuracyModel tt_accuracy_models[] = {
     { "tutti", "this project's model, fitted anew for each machine without its files", tt_fit_costs,
       tt_time_by_costs, tt_free_costs },
-    { "built-in", "this project's model with the constants compiled in, which have seen these files",
-      NULL, tt_time_by_costs, NULL },
+    { "built-in",
+      "this project's model with the constants compiled in, which have seen these files", NULL,
+      tt_time_by_costs, NULL },
     { "nccl", "what NCCL's own table believes, made to choose by", NULL, tt_time_by_nccl, NULL },
     { NULL },
 };

@@ -78,7 +78,8 @@ tell(const Lessons *l, const TtNcclCosts *costs)
 
     for (guint i = 0; i < l->training->len; i++) {
         const TtReplay *r = l->training->pdata[i];
-        const GArray *rows = r->measured->rows->len ? r->measured->rows : r->measured->rows_in_place;
+        const GArray *rows =
+            r->measured->rows->len ? r->measured->rows : r->measured->rows_in_place;
 
         for (guint k = 0; k < rows->len; k++) {
             const TtMeasuredRow *row = &g_array_index(rows, TtMeasuredRow, k);
@@ -94,13 +95,14 @@ tell(const Lessons *l, const TtNcclCosts *costs)
     }
     e = (const double *)(const void *)errors->data;
     qsort(errors->data, errors->len, sizeof(double), ascending);
-    fprintf(stderr,
-            "tutti calibrate: fitted on %u rows of %u tables (%u left out: not allreduce, quality C, "
-            "odd, or not NCCL)\n"
-            "tutti calibrate: median |error| %.1f %%, p95 %.0f %% on these same rows; on machines "
-            "not seen expect more (bench/accuracy)\n",
-            errors->len, l->training->len, l->n_left_out, 100 * e[errors->len / 2],
-            100 * e[errors->len * 95 / 100]);
+    fprintf(
+        stderr,
+        "tutti calibrate: fitted on %u rows of %u tables (%u left out: not allreduce, quality C, "
+        "odd, or not NCCL)\n"
+        "tutti calibrate: median |error| %.1f %%, p95 %.0f %% on these same rows; on machines "
+        "not seen expect more (bench/accuracy)\n",
+        errors->len, l->training->len, l->n_left_out, 100 * e[errors->len / 2],
+        100 * e[errors->len * 95 / 100]);
 }
 
 int

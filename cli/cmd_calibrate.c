@@ -18,9 +18,7 @@ static const GOptionEntry entries[] = {
     { "max-bytes", 0, 0, G_OPTION_ARG_STRING, &max_bytes,
       "Largest buffer measured (default 112M); three of it are needed per rank", "SIZE" },
     { "from", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &from,
-      "Fit the constants of NCCL's time model on measurements instead: files (nccl-tests logs, "
-      "-J, collective-measurement JSON) or folders of them; more may follow as arguments",
-      "FILE" },
+      "Fit NCCL's constants on measurements instead (files, folders; more may follow)", "FILE" },
     { "quiet", 0, 0, G_OPTION_ARG_NONE, &quiet, "No progress on standard error", NULL },
     { NULL }
 };

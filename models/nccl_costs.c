@@ -68,8 +68,8 @@ static const Entry nic_proto[TT_N_NIC_PROTO_COSTS] = {
 
 static const char *const gens[TT_N_GENS] = { "volta",  "turing",    "ampere", "ada",
                                              "hopper", "blackwell", "cdna" };
-static const char *const nics[TT_N_NIC_KINDS] = { "unknown", "infiniband", "roce", "efa",
-                                                  "efa-bounce", "slingshot", "tcp" };
+static const char *const nics[TT_N_NIC_KINDS] = { "unknown",    "infiniband", "roce", "efa",
+                                                  "efa-bounce", "slingshot",  "tcp" };
 static const char *const protos[TT_NCCL_N_PROTOS] = { "ll", "ll128", "simple" };
 
 /* Simple's rate of one block follows the machine: memory and clock of each generation. From busbw over
@@ -126,8 +126,8 @@ entry_of(guint cost, char **name)
 
         i /= TT_NCCL_N_PROTOS;
         entry = nic_proto[i % TT_N_NIC_PROTO_COSTS];
-        *name = g_strdup_printf("net.%s.%s.%s", nics[i / TT_N_NIC_PROTO_COSTS], entry.name,
-                                protos[p]);
+        *name =
+            g_strdup_printf("net.%s.%s.%s", nics[i / TT_N_NIC_PROTO_COSTS], entry.name, protos[p]);
     } else {
         guint nic = cost - TT_COSTS_NIC_SHARE;
 

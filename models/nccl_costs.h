@@ -36,21 +36,21 @@ typedef enum {
 
 /* Figures there is one of. */
 typedef enum {
-    TT_COST_START,         /* us, of the kernel on the GPU, once per operation */
-    TT_COST_CALL,          /* us between two launches of a process that drives one GPU */
-    TT_COST_CALL_EACH,     /* us for each GPU a process drives, if it drives all of a node's */
-    TT_COST_EFA_GEN,       /* factor on a hop over EFA, from one generation to the next */
-    TT_COST_PCIE_SHARE,    /* of a PCIe link */
-    TT_COST_HOST_RATE,     /* GB/s of one GPU through host memory */
-    TT_COST_FAR_SHARE,     /* of a NIC that is reached through a CPU */
-    TT_COST_GRACE_FORWARD, /* factor on handing over through a Grace CPU */
-    TT_COST_TREE_CROWD,    /* share a tree's pace loses for each doubling of the nodes */
-    TT_COST_NVLS_START,    /* us */
-    TT_COST_NVLS_ROUND,    /* us, per chunk of a channel */
-    TT_COST_NVLS_SHARE,    /* of a GPU's NVLink */
+    TT_COST_START,          /* us, of the kernel on the GPU, once per operation */
+    TT_COST_CALL,           /* us between two launches of a process that drives one GPU */
+    TT_COST_CALL_EACH,      /* us for each GPU a process drives, if it drives all of a node's */
+    TT_COST_EFA_GEN,        /* factor on a hop over EFA, from one generation to the next */
+    TT_COST_PCIE_SHARE,     /* of a PCIe link */
+    TT_COST_HOST_RATE,      /* GB/s of one GPU through host memory */
+    TT_COST_FAR_SHARE,      /* of a NIC that is reached through a CPU */
+    TT_COST_GRACE_FORWARD,  /* factor on handing over through a Grace CPU */
+    TT_COST_TREE_CROWD,     /* share a tree's pace loses for each doubling of the nodes */
+    TT_COST_NVLS_START,     /* us */
+    TT_COST_NVLS_ROUND,     /* us, per chunk of a channel */
+    TT_COST_NVLS_SHARE,     /* of a GPU's NVLink */
     TT_COST_NVLSTREE_ROUND, /* us */
-    TT_COST_NVLSTREE_HOP,  /* factor on a Simple hop over the network */
-    TT_COST_NVLSTREE_FILL, /* rounds a pipeline over nodes takes to fill */
+    TT_COST_NVLSTREE_HOP,   /* factor on a Simple hop over the network */
+    TT_COST_NVLSTREE_FILL,  /* rounds a pipeline over nodes takes to fill */
     TT_N_SINGLE_COSTS
 } TtNcclSingleCost;
 
@@ -95,7 +95,8 @@ enum {
     TT_COSTS_GEN_PROTO = TT_COSTS_PROTO + TT_N_PROTO_COSTS * TT_NCCL_N_PROTOS,
     TT_COSTS_GEN = TT_COSTS_GEN_PROTO + TT_N_GENS * TT_N_GEN_PROTO_COSTS * TT_NCCL_N_PROTOS,
     TT_COSTS_NIC_PROTO = TT_COSTS_GEN + TT_N_GENS * TT_N_GEN_COSTS,
-    TT_COSTS_NIC_SHARE = TT_COSTS_NIC_PROTO + TT_N_NIC_KINDS * TT_N_NIC_PROTO_COSTS * TT_NCCL_N_PROTOS,
+    TT_COSTS_NIC_SHARE =
+        TT_COSTS_NIC_PROTO + TT_N_NIC_KINDS * TT_N_NIC_PROTO_COSTS * TT_NCCL_N_PROTOS,
     TT_N_COSTS = TT_COSTS_NIC_SHARE + TT_N_NIC_KINDS
 };
 
@@ -137,7 +138,7 @@ typedef struct {
     char *from[TT_N_COSTS];                   /* "812 rows: cw-a100-80, ..."; NULL: the prior */
 } TtNcclCosts;
 
-char *tt_cost_name(guint cost);       /* "hop.nvlink.ll", "gen.hopper.channel.simple"; caller frees */
+char *tt_cost_name(guint cost); /* "hop.nvlink.ll", "gen.hopper.channel.simple"; caller frees */
 const char *tt_cost_unit(guint cost); /* "us", "GB/s" or "" */
 double tt_cost_prior(guint cost);
 double tt_cost_sigma(guint cost); /* of the logarithm */

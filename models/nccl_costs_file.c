@@ -22,8 +22,8 @@ find_cost(const char *key)
     return TT_N_COSTS;
 }
 
-static gboolean G_GNUC_PRINTF(4, 5) fail(const char *name, const char *key, GError **error,
-                                         const char *format, ...)
+static gboolean G_GNUC_PRINTF(4, 5)
+    fail(const char *name, const char *key, GError **error, const char *format, ...)
 {
     g_autofree char *what = NULL;
     va_list arguments;
@@ -52,8 +52,7 @@ parse_note(const char *note, double value, double *low, double *high, char **fro
 }
 
 static gboolean
-parse_entry(TtNcclCosts *costs, const char *name, const char *key, const char *text,
-            GError **error)
+parse_entry(TtNcclCosts *costs, const char *name, const char *key, const char *text, GError **error)
 {
     guint cost = find_cost(key);
     const char *note = strchr(text, ';');
@@ -143,7 +142,8 @@ tt_nccl_costs_to_text(const TtNcclCosts *costs)
                                unit);
         if (costs->high[i] > costs->low[i])
             g_string_append_printf(text, "fitted: %.4g .. %.4g, ", costs->low[i], costs->high[i]);
-        g_string_append_printf(text, "%s\n", costs->from[i] ? costs->from[i] : "prior: no measurement depends on it");
+        g_string_append_printf(
+            text, "%s\n", costs->from[i] ? costs->from[i] : "prior: no measurement depends on it");
     }
     return g_string_free(text, FALSE);
 }

@@ -230,7 +230,7 @@ tt_nccl_fit(TtNcclCosts *costs, const TtFitRow *rows, guint n_rows, guint n_site
 {
     guint n = TT_N_COSTS + n_sites * N_EFFECTS;
     g_autofree double *memory = g_new0(double, 5 * (gsize)n + 2 * (gsize)n_rows);
-    g_autofree double *jacobian = g_new(double, (gsize)n_rows * n);
+    g_autofree double *jacobian = g_new(double, (gsize)n_rows *n);
     g_autofree guint *first = g_new0(guint, n_sites + 1), *row = g_new(guint, n_rows);
     Fit f = { .rows = rows, .n_rows = n_rows, .n_sites = n_sites, .n = n };
     double *trial = memory + 4 * (gsize)n, *trial_residual = memory + 5 * (gsize)n + n_rows;

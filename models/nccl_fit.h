@@ -10,7 +10,7 @@
 #include "models/nccl_time.h"
 
 typedef struct {
-    guint site;              /* which machine: rows of one share effects */
+    guint site;                   /* which machine: rows of one share effects */
     const TtNcclMachine *machine; /* borrowed */
     TtNcclOp op;
     TtNcclChoice choice;

@@ -7,10 +7,12 @@
 static TtGpuGen
 gen_of(guint cc)
 {
-    return cc >= 100 ? TT_GEN_BLACKWELL : cc >= 90 ? TT_GEN_HOPPER : cc >= 86 ? TT_GEN_ADA
-           : cc >= 80                              ? TT_GEN_AMPERE
-           : cc >= 75                              ? TT_GEN_TURING
-                                                   : TT_GEN_VOLTA;
+    return cc >= 100  ? TT_GEN_BLACKWELL
+           : cc >= 90 ? TT_GEN_HOPPER
+           : cc >= 86 ? TT_GEN_ADA
+           : cc >= 80 ? TT_GEN_AMPERE
+           : cc >= 75 ? TT_GEN_TURING
+                      : TT_GEN_VOLTA;
 }
 
 /* GB/s of one NVLink and direction, as sold: NVLink 1, 2 and 3, 4, 5. */
@@ -51,11 +53,10 @@ nic_of(const TtNcclXml *node)
     static const struct {
         const char *start;
         TtNicKind kind;
-    } names[] = { { "mlx", TT_NIC_IB },        { "ib", TT_NIC_IB },
-                  { "rdmap", TT_NIC_EFA },     { "efa", TT_NIC_EFA },
-                  { "cxi", TT_NIC_SLINGSHOT }, { "hsn", TT_NIC_SLINGSHOT },
-                  { "roce", TT_NIC_ROCE },     { "bnxt", TT_NIC_ROCE },
-                  { "eth", TT_NIC_TCP },       { "en", TT_NIC_TCP } };
+    } names[] = { { "mlx", TT_NIC_IB },    { "ib", TT_NIC_IB },         { "rdmap", TT_NIC_EFA },
+                  { "efa", TT_NIC_EFA },   { "cxi", TT_NIC_SLINGSHOT }, { "hsn", TT_NIC_SLINGSHOT },
+                  { "roce", TT_NIC_ROCE }, { "bnxt", TT_NIC_ROCE },     { "eth", TT_NIC_TCP },
+                  { "en", TT_NIC_TCP } };
 
     for (guint i = 0; node->net->len && i < G_N_ELEMENTS(names); i++) {
         const char *name = g_array_index(node->net, TtXmlNet, 0).name;
@@ -117,8 +118,8 @@ tt_nccl_machine_of_node(TtNcclMachine *m, const TtNcclXml *node, const TtNcclCom
                                                    : 1,
         .nics_gbps = nics_gbps(node, comm),
         .nic_far = { ring->type_inter > TT_PATH_PXN, tree->type_inter > TT_PATH_PXN },
-        .heads = nvls->n_channels ? MIN(nvls->n_channels, comm->ranks_per_node)
-                                  : comm->ranks_per_node,
+        .heads =
+            nvls->n_channels ? MIN(nvls->n_channels, comm->ranks_per_node) : comm->ranks_per_node,
         .nvls_channels = comm->nvls_channels,
         .grace = node->c2c->len > 0,
     };
@@ -130,19 +131,13 @@ static TtNicKind
 nic_kind(const TtHardware *h)
 {
     switch (h->net) {
-    case TT_NET_IB:
-        return TT_NIC_IB;
-    case TT_NET_ROCE:
-        return TT_NIC_ROCE;
-    case TT_NET_EFA:
-        return h->gdr ? TT_NIC_EFA : TT_NIC_BOUNCE;
-    case TT_NET_SLINGSHOT:
-        return TT_NIC_SLINGSHOT;
+    case TT_NET_IB: return TT_NIC_IB;
+    case TT_NET_ROCE: return TT_NIC_ROCE;
+    case TT_NET_EFA: return h->gdr ? TT_NIC_EFA : TT_NIC_BOUNCE;
+    case TT_NET_SLINGSHOT: return TT_NIC_SLINGSHOT;
     case TT_NET_TCP:
-    case TT_NET_TCPX:
-        return TT_NIC_TCP;
-    default:
-        return TT_NIC_UNKNOWN;
+    case TT_NET_TCPX: return TT_NIC_TCP;
+    default: return TT_NIC_UNKNOWN;
     }
 }
 

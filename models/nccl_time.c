@@ -57,12 +57,9 @@ double
 tt_nccl_call_us(const double *v, const TtMachineEffects *e, const TtNcclMachine *m)
 {
     switch (m->launch) {
-    case TT_LAUNCH_ONE_PROCESS:
-        return v[TT_COST_CALL_EACH] * m->ranks_per_node * e->call;
-    case TT_LAUNCH_GRAPH:
-        return v[TT_COST_CALL] / 2 * e->call; /* nccl-tests -G saves about half */
-    default:
-        return v[TT_COST_CALL] * e->call;
+    case TT_LAUNCH_ONE_PROCESS: return v[TT_COST_CALL_EACH] * m->ranks_per_node * e->call;
+    case TT_LAUNCH_GRAPH: return v[TT_COST_CALL] / 2 * e->call; /* nccl-tests -G saves about half */
+    default: return v[TT_COST_CALL] * e->call;
     }
 }
 
@@ -74,10 +71,8 @@ intra_gbps(const double *v, const TtMachineEffects *e, const TtNcclMachine *m, g
     case TT_WAY_NVLINK:
         return m->nvlink_gbps * v[tt_cost_proto(TT_COST_SHARE, proto)] *
                v[tt_cost_gen_proto(m->gen, TT_GEN_SHARE, proto)] / wire_factor[proto];
-    case TT_WAY_PCIE:
-        return m->pcie_gbps * v[TT_COST_PCIE_SHARE] / wire_factor[proto];
-    default:
-        return v[TT_COST_HOST_RATE] * e->host / wire_factor[proto];
+    case TT_WAY_PCIE: return m->pcie_gbps * v[TT_COST_PCIE_SHARE] / wire_factor[proto];
+    default: return v[TT_COST_HOST_RATE] * e->host / wire_factor[proto];
     }
 }
 
@@ -187,15 +182,14 @@ tree_us(const double *v, const TtMachineEffects *e, const TtNcclMachine *m, cons
                        : INFINITY;
     double nics =
         m->n_nodes > 1 ? s.nics_gbps / n * m->n_nodes / (2 * (m->n_nodes - 1.0)) : INFINITY;
-    double rate =
-        narrowest(s.channel_gbps * v[tt_cost_proto(TT_COST_TREE, c->proto)], chain, nics);
+    double rate = narrowest(s.channel_gbps * v[tt_cost_proto(TT_COST_TREE, c->proto)], chain, nics);
 
     us = inner * (s.hop_us + move_us(chunk, s.channel_gbps));
     if (m->n_nodes > 1)
-        us += outer * (s.hop_net_us + (c->proto != TT_NCCL_SIMPLE
-                                           ? move_us(chunk, s.forward_gbps)
-                                           : move_us(chunk, s.channel_gbps) +
-                                                 move_us(chunk, s.nics_gbps)));
+        us += outer *
+              (s.hop_net_us + (c->proto != TT_NCCL_SIMPLE
+                                   ? move_us(chunk, s.forward_gbps)
+                                   : move_us(chunk, s.channel_gbps) + move_us(chunk, s.nics_gbps)));
     return v[tt_cost_proto(TT_COST_BEGIN, c->proto)] + us +
            (chunks - 1) * move_us(chunk, rate) *
                (1 + v[TT_COST_TREE_CROWD] * floor_log2(m->n_nodes));
@@ -217,8 +211,7 @@ nvls_us(const double *v, const TtMachineEffects *e, const TtNcclMachine *m, cons
     double hop, nics;
 
     if (c->algo == TT_NCCL_NVLS && m->n_nodes < 2)
-        return start +
-               rounds * v[TT_COST_NVLS_ROUND] * v[tt_cost_gen(m->gen, TT_GEN_NVLS_ROUND)] +
+        return start + rounds * v[TT_COST_NVLS_ROUND] * v[tt_cost_gen(m->gen, TT_GEN_NVLS_ROUND)] +
                move_us(bytes, link);
     hop = tt_nccl_step_cost(v, e, m, c, 1).hop_net_us * v[TT_COST_NVLSTREE_HOP];
     nics = nics_gbps(v, e, m, c->algo, c->proto) * m->n_nodes / (2 * (m->n_nodes - 1.0));

@@ -22,12 +22,12 @@ typedef struct {
     guint n_ranks, n_nodes, ranks_per_node;
     TtGpuGen gen;
     TtNcclWay way;
-    double nvlink_gbps;   /* of one GPU and direction, as sold */
-    double pcie_gbps;     /* of one GPU and direction, after encoding and headers */
+    double nvlink_gbps; /* of one GPU and direction, as sold */
+    double pcie_gbps;   /* of one GPU and direction, after encoding and headers */
     TtNicKind nic;
     guint efa_generation;
-    double nics_gbps;     /* all NICs of a node that take part, one direction, as sold */
-    gboolean nic_far[2];  /* reached through a CPU: of the ring's graph, of the tree's */
+    double nics_gbps;    /* all NICs of a node that take part, one direction, as sold */
+    gboolean nic_far[2]; /* reached through a CPU: of the ring's graph, of the tree's */
     guint heads, nvls_channels;
     gboolean grace; /* NICs are reached over C2C and a Grace CPU */
     TtLaunch launch;
@@ -46,10 +46,10 @@ double tt_nccl_model_us(const double *value, const TtMachineEffects *effects,
 
 /* Parts of it that the simulator takes over, for one step of @bytes data in a ring or tree. */
 typedef struct {
-    double hop_us, hop_net_us;   /* from a step's start to the next one's, beside its bytes */
-    double channel_gbps;         /* what one block moves at most */
+    double hop_us, hop_net_us;     /* from a step's start to the next one's, beside its bytes */
+    double channel_gbps;           /* what one block moves at most */
     double nvlink_gbps, nics_gbps; /* data a GPU's links, a node's NICs carry at most */
-    double forward_gbps;         /* a message over the network is first stored at; INFINITY: it is not */
+    double forward_gbps; /* a message over the network is first stored at; INFINITY: it is not */
 } TtNcclStepCost;
 TtNcclStepCost tt_nccl_step_cost(const double *value, const TtMachineEffects *effects,
                                  const TtNcclMachine *machine, const TtNcclChoice *choice,

@@ -129,3 +129,22 @@ golden_find(const char *version, const char *system, guint n_nodes)
     }
     g_error("golden file: no %s on %u x %s", version, n_nodes, system);
 }
+
+/* What nccl-tests runs by default. */
+static inline TtNcclOp
+float_sum(TtNcclFunc func, guint64 bytes)
+{
+    return (TtNcclOp){
+        .func = func, .bytes = bytes, .type_bytes = 4, .is_float = TRUE, .op_is_sum = TRUE
+    };
+}
+
+static inline TtNcclTable
+table_of(const TtNcclComm *comm, TtNcclFunc func, const TtNcclEnv *env)
+{
+    TtNcclTable table;
+    GError *error = NULL;
+
+    CHECK(tt_nccl_table(comm, func, env, &table, &error), "%s", error->message);
+    return table;
+}

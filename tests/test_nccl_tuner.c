@@ -54,14 +54,6 @@ check_cell(Golden *g, char **row)
                 row[9], cell->why_not ? cell->why_not : "on");
 }
 
-static TtNcclOp
-float_sum(TtNcclFunc func, guint64 bytes)
-{
-    return (TtNcclOp){
-        .func = func, .bytes = bytes, .type_bytes = 4, .is_float = TRUE, .op_is_sum = TRUE
-    };
-}
-
 /* The row's pair holds from its size up to the next row's of the collective, or to 2^34; the time is that
  * of the first. */
 static void

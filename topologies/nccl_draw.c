@@ -6,7 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#define MARGIN      28
 #define TOP         86 /* of the CPUs, below the title */
 #define CPU_HEIGHT  46
 #define SWITCH_STEP 74 /* from one level of bars to the next */
@@ -31,36 +30,6 @@ static const TtXmlPci *
 pci_at(const Placer *p, guint i)
 {
     return &g_array_index(p->draw.xml->pci, TtXmlPci, i);
-}
-
-/* --- SVG ---------------------------------------------------------------------------------------
- */
-
-void
-tt_draw_text(GString *svg, int x, int y, const char *style, const char *format, ...)
-{
-    g_autofree char *text = NULL, *valid = NULL, *escaped = NULL;
-    va_list args;
-
-    va_start(args, format);
-    text = g_strdup_vprintf(format, args);
-    va_end(args);
-    valid = g_utf8_make_valid(text, -1);
-    escaped = g_markup_escape_text(valid, -1);
-    g_string_append_printf(svg, "<text x=\"%d\" y=\"%d\" class=\"%s\">%s</text>\n", x, y, style,
-                           escaped);
-}
-
-/* @tip: what a pointer over the box shows. */
-static void
-box(GString *svg, Span span, int y, int height, const char *style, const char *tip)
-{
-    g_autofree char *escaped = g_markup_escape_text(tip, -1);
-
-    g_string_append_printf(svg,
-                           "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"5\" "
-                           "class=\"%s\"><title>%s</title></rect>\n",
-                           span.from, y, span.to - span.from, height, style, escaped);
 }
 
 static int
@@ -145,7 +114,7 @@ place_gpu(Placer *p, guint index, int above_y)
     double c2c = c2c_of(p, index);
     g_autofree char *pcie = name_pcie(pci), *quoted = tt_quote(pci->bus_id);
 
-    box(p->draw.boxes, span, y, TT_LEAF_HEIGHT, "gpu", quoted);
+    tt_draw_box(p->draw.boxes, span.from, span.to, y, TT_LEAF_HEIGHT, "gpu", quoted);
     tt_draw_text(p->draw.boxes, x, y + 20, "name light", "GPU %d",
                  gpu->dev >= 0 ? gpu->dev : (int)index);
     tt_draw_text(p->draw.boxes, x, y + 37, "small light", "sm %u%s", gpu->sm,
@@ -169,7 +138,7 @@ place_net(Placer *p, guint index, int above_y)
     g_autofree char *pcie = pci ? name_pcie(pci) : g_strdup("no PCIe");
     g_autofree char *tip = tt_quote(pci ? pci->bus_id : net->name), *name = tt_quote(net->name);
 
-    box(p->draw.boxes, span, y, TT_LEAF_HEIGHT, "nic", tip);
+    tt_draw_box(p->draw.boxes, span.from, span.to, y, TT_LEAF_HEIGHT, "nic", tip);
     tt_draw_text(p->draw.boxes, x, y + 20, "name light", "%.10s", name);
     tt_draw_text(p->draw.boxes, x, y + 37, "small light", "%g Gbit/s", net->speed_mbps / 1000.0);
     tt_draw_text(p->draw.boxes, x, y + 53, "small light", "%s", pcie);
@@ -242,7 +211,7 @@ place_switch(Placer *p, guint pci, guint level, int above_y)
 
     place_leaves(p, pci, y + SWITCH_BAR, &span);
     place_below(p, pci_at(p, pci)->cpu, pci, level + 1, y + SWITCH_BAR, &span);
-    box(p->draw.boxes, span, y, SWITCH_BAR, "switch", quoted);
+    tt_draw_box(p->draw.boxes, span.from, span.to, y, SWITCH_BAR, "switch", quoted);
     if (span.to - span.from > 3 * TT_LEAF_WIDTH)
         tt_draw_text(p->draw.boxes, middle(span), y + 21, "small", "PCIe switch %s, %s, %.0f GB/s",
                      quoted, pcie, rate);
@@ -294,7 +263,7 @@ place_cpu(Placer *p, guint index)
         span.to += TT_LEAF_WIDTH + LEAF_GAP;
         p->cursor = span.to + LEAF_GAP;
     }
-    box(p->draw.boxes, span, TOP, CPU_HEIGHT, "cpu", maker);
+    tt_draw_box(p->draw.boxes, span.from, span.to, TOP, CPU_HEIGHT, "cpu", maker);
     tt_draw_text(p->draw.boxes, middle(span), TOP + 20, "name light",
                  cpu->numa_id == TT_NO_INDEX ? "CPU" : "CPU %u", cpu->numa_id);
     tt_draw_text(p->draw.boxes, middle(span), TOP + 36, "small light", "%s", maker);
@@ -353,48 +322,6 @@ cpus_of_first_host(const TtNcclXml *xml)
     return MIN(n, xml->cpu->len);
 }
 
-static const char style[] =
-    "<style>\n"
-    "text{font-family:'DejaVu Sans',Verdana,Arial,sans-serif;fill:#263238;text-anchor:middle}\n"
-    ".title{font-size:17px;font-weight:bold;text-anchor:start}\n"
-    ".sub{font-size:12px;fill:#607d8b;text-anchor:start}\n"
-    ".name{font-size:13px;font-weight:bold}.small{font-size:10.5px}.label{font-size:10.5px;fill:#"
-    "455a64}\n"
-    ".left{text-anchor:start}.light{fill:#fff}\n"
-    "path{fill:none}.pcie{stroke:#90a4ae}.socket{stroke:#5c6bc0}.c2c{stroke:#ef9a1a}\n"
-    ".nvlink{stroke:#43a047;stroke-linecap:round}\n"
-    ".cpu{fill:#3949ab}.switch{fill:#eceff1;stroke:#90a4ae}.gpu{fill:#2e7d32}.nic{fill:#c2571a}\n"
-    ".nvswitch{fill:#e8f5e9;stroke:#43a047;stroke-width:1.5}\n"
-    "</style>\n";
-
-static char *
-finish(Placer *p, const char *title)
-{
-    const TtNcclXml *xml = p->draw.xml;
-    GString *svg = g_string_new(NULL);
-    int right = xml->c2c->len ? 68 : MARGIN; /* room for the last GPU's label */
-    int width = MAX(p->draw.width + right, 480), height = p->draw.bottom + MARGIN;
-
-    g_string_append_printf(svg,
-                           "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-                           "viewBox=\"0 0 %d %d\">\n%s<rect width=\"100%%\" height=\"100%%\" "
-                           "fill=\"#fff\"/>\n",
-                           width, height, width, height, style);
-    tt_draw_text(svg, MARGIN, 34, "title", "%s", title);
-    if (p->cpu_shown < xml->cpu->len)
-        tt_draw_text(svg, MARGIN, 56, "sub",
-                     "first machine of an NVLink domain of %u GPUs and %u NICs", xml->gpu->len,
-                     xml->net->len);
-    else
-        tt_draw_text(svg, MARGIN, 56, "sub", "one node as NCCL sees it: %u GPU%s, %u NIC%s",
-                     xml->gpu->len, xml->gpu->len == 1 ? "" : "s", xml->net->len,
-                     xml->net->len == 1 ? "" : "s");
-    g_string_append_len(svg, p->draw.wires->str, (gssize)p->draw.wires->len);
-    g_string_append_len(svg, p->draw.boxes->str, (gssize)p->draw.boxes->len);
-    g_string_append(svg, "</svg>\n");
-    return g_string_free(svg, FALSE);
-}
-
 char *
 tt_nccl_draw(const TtNcclXml *xml, const char *title)
 {
@@ -404,7 +331,7 @@ tt_nccl_draw(const TtNcclXml *xml, const char *title)
     Placer p = { .draw = { .xml = xml, .boxes = boxes, .wires = wires, .gpu_x = gpu_x },
                  .leads = leads,
                  .cpu_shown = cpus_of_first_host(xml),
-                 .cursor = MARGIN };
+                 .cursor = TT_DRAW_MARGIN };
     Span last = { 0, 0 };
 
     p.draw.leaf_y = TOP + CPU_HEIGHT + 44 + (int)levels_of(&p) * SWITCH_STEP;
@@ -417,5 +344,5 @@ tt_nccl_draw(const TtNcclXml *xml, const char *title)
         last = span;
     }
     tt_draw_nvlinks(&p.draw);
-    return finish(&p, title);
+    return tt_draw_page(&p.draw, p.cpu_shown < xml->cpu->len, title);
 }
