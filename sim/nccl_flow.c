@@ -21,6 +21,8 @@ start_us(const TtNcclPlace *place, const TtNcclCall *call, const TtProfile *prof
     guint algo = call->choice.algo;
     double us = tt_nccl_start_us(place->costs, place->machine);
 
+    if (place->comm->n_ranks < 2)
+        return us;
     if (algo == TT_NCCL_RING || algo == TT_NCCL_TREE)
         us += place->costs[tt_cost_proto(TT_COST_BEGIN, call->choice.proto)];
     if (is_chain(call))
