@@ -121,7 +121,7 @@ tt_nccl_machine_of_node(TtNcclMachine *m, const TtNcclXml *node, const TtNcclCom
         .heads =
             nvls->n_channels ? MIN(nvls->n_channels, comm->ranks_per_node) : comm->ranks_per_node,
         .nvls_channels = comm->nvls_channels,
-        .grace = node->c2c->len > 0,
+        .side_trees = tree->pattern<TT_PATTERN_TREE, .grace = node->c2c->len> 0,
     };
 }
 

@@ -35,10 +35,11 @@ narrowest(double a, double b, double c)
                                   eighth_power(least / c))));
 }
 
+/* Levels of a tree over @n nodes. */
 static guint
-floor_log2(guint n)
+ceil_log2(guint n)
 {
-    return n > 1 ? g_bit_storage(n) - 1 : 0;
+    return n > 1 ? g_bit_storage(n - 1) : 0;
 }
 
 double
@@ -129,16 +130,15 @@ move_us(double bytes, double gbps)
     return bytes / (gbps * 1e3);
 }
 
-/* Steps each rank takes around the ring for one loop, and how many of them cross nodes. */
+/* Steps along the longest way of a chunk around the ring for one loop, and how many of them cross nodes:
+ * those left out of whole turns are inner ones where a node has ranks enough. */
 static void
 count_hops(const TtNcclMachine *m, TtNcclFunc func, double *inner, double *outer)
 {
-    double times = func == TT_NCCL_ALLREDUCE ? 2 : 1;
+    double times = func == TT_NCCL_ALLREDUCE ? 2 : 1, all = times * (m->n_ranks - 1.0);
 
-    *outer = m->n_nodes > 1 ? times * (m->n_nodes - 1) : 0;
-    *inner = times * (m->n_ranks - 1) - *outer;
-    if (m->ranks_per_node == 1)
-        *inner = 0;
+    *outer = m->n_nodes < 2 ? 0 : m->ranks_per_node == 1 ? all : MIN(all, times * m->n_nodes);
+    *inner = all - *outer;
 }
 
 static double
@@ -167,23 +167,34 @@ ring_us(const double *v, const TtMachineEffects *e, const TtNcclMachine *m, cons
            loops * (hops + (inner + outer) * move_us(chunk, rate));
 }
 
+/* Bytes through a node's NICs, one way, for each byte a double tree reduces: each tree half of the data,
+ * up and down. A node in the middle of both trees sends all of it twice; with two or three nodes there is
+ * none, and the load is spread. */
+static double
+tree_load(guint n_nodes)
+{
+    return n_nodes > 3 ? 2 : n_nodes > 1 ? 2 * (n_nodes - 1.0) / n_nodes : 1;
+}
+
 static double
 tree_us(const double *v, const TtMachineEffects *e, const TtNcclMachine *m, const TtNcclOp *op,
         const TtNcclChoice *c)
 {
     double data = MAX(8.0, MIN((double)c->channel_bytes, (double)op->bytes));
     double chunk = MAX(8, MIN((double)c->chunk_bytes, data)), chunks = MAX(1, data / chunk);
-    double n = MAX(1, c->used_channels), inner = 2 * (m->ranks_per_node - 1.0);
-    double outer = 2.0 * floor_log2(m->n_nodes), us;
+    double n = MAX(1, c->used_channels), levels = ceil_log2(m->n_nodes), us;
+    double inner = 2 * (m->ranks_per_node - 1.0), outer = 2 * levels;
     TtNcclStepCost s = tt_nccl_step_cost(v, e, m, c, chunk);
-    /* Up and down over the same links: a chain's links carry both, a node's NICs 2 (M - 1) / M. */
+    /* Up and down over the same links of a chain. */
     double chain = m->ranks_per_node > 1
                        ? s.nvlink_gbps / n * m->ranks_per_node / (2 * (m->ranks_per_node - 1.0))
                        : INFINITY;
-    double nics =
-        m->n_nodes > 1 ? s.nics_gbps / n * m->n_nodes / (2 * (m->n_nodes - 1.0)) : INFINITY;
+    double nics = s.nics_gbps / n / tree_load(m->n_nodes);
     double rate = narrowest(s.channel_gbps * v[tt_cost_proto(TT_COST_TREE, c->proto)], chain, nics);
 
+    if (m->side_trees && m->ranks_per_node > 1 &&
+        levels > 1) /* from one child's GPU to the next level's */
+        inner += 2 * (levels - 1);
     us = inner * (s.hop_us + move_us(chunk, s.channel_gbps));
     if (m->n_nodes > 1)
         us += outer *
@@ -192,7 +203,7 @@ tree_us(const double *v, const TtMachineEffects *e, const TtNcclMachine *m, cons
                                    : move_us(chunk, s.channel_gbps) + move_us(chunk, s.nics_gbps)));
     return v[tt_cost_proto(TT_COST_BEGIN, c->proto)] + us +
            (chunks - 1) * move_us(chunk, rate) *
-               (1 + v[TT_COST_TREE_CROWD] * floor_log2(m->n_nodes));
+               (1 + v[TT_COST_TREE_CROWD] * ceil_log2(m->n_nodes));
 }
 
 /* In-switch reduction: rounds of one chunk per head and channel, at the rate of a GPU's NVLink, of which
@@ -214,8 +225,8 @@ nvls_us(const double *v, const TtMachineEffects *e, const TtNcclMachine *m, cons
         return start + rounds * v[TT_COST_NVLS_ROUND] * v[tt_cost_gen(m->gen, TT_GEN_NVLS_ROUND)] +
                move_us(bytes, link);
     hop = tt_nccl_step_cost(v, e, m, c, 1).hop_net_us * v[TT_COST_NVLSTREE_HOP];
-    nics = nics_gbps(v, e, m, c->algo, c->proto) * m->n_nodes / (2 * (m->n_nodes - 1.0));
-    return start + 2 * log2(m->n_nodes) * hop + rounds * v[TT_COST_NVLSTREE_ROUND] +
+    nics = nics_gbps(v, e, m, c->algo, c->proto) / tree_load(m->n_nodes);
+    return start + 2 * ceil_log2(m->n_nodes) * hop + rounds * v[TT_COST_NVLSTREE_ROUND] +
            move_us(bytes + v[TT_COST_NVLSTREE_FILL] * MIN(bytes, per_round),
                    narrowest(link, nics, INFINITY));
 }

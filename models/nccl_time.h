@@ -29,6 +29,8 @@ typedef struct {
     double nics_gbps;    /* all NICs of a node that take part, one direction, as sold */
     gboolean nic_far[2]; /* reached through a CPU: of the ring's graph, of the tree's */
     guint heads, nvls_channels;
+    gboolean
+        side_trees; /* a child node attaches beside the GPU that leads to the parent (BALANCED, SPLIT) */
     gboolean grace; /* NICs are reached over C2C and a Grace CPU */
     TtLaunch launch;
 } TtNcclMachine;
