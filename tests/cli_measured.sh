@@ -84,6 +84,7 @@ want 2 '--measured FILE' -- compare --library nccl-2.27
 
 # calibrate --from: figures no machine can have are no measurements; an id cannot write lines of its own
 {
+    echo '# Collective test starting: all_reduce_perf'
     echo '#  Rank  0 Group  0 Pid 1 on host device  0 [0x00] NVIDIA H100 80GB HBM3'
     echo '#  Rank  1 Group  0 Pid 2 on host device  1 [0x01] NVIDIA H100 80GB HBM3'
     echo '1024 256 float sum -1 1e-308 0.1 0.1 0 1e308 0.1 0.1 0'
