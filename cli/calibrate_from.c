@@ -93,6 +93,8 @@ tell(const Lessons *l, const TtNcclCosts *costs)
                 g_array_append_val(errors, off);
         }
     }
+    if (errors->len == 0)
+        return;
     e = (const double *)(const void *)errors->data;
     qsort(errors->data, errors->len, sizeof(double), ascending);
     fprintf(

@@ -42,3 +42,6 @@ typedef enum { TT_CLI_ERROR_USAGE } TtCliError;
 
 /* The exit code an error stands for, by domain and code. */
 TtExit tt_exit_code(const GError *error);
+
+/* Blanks instead of control characters: what goes to a terminal may quote a stranger. */
+void tt_one_line(char *text);

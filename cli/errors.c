@@ -14,6 +14,14 @@ tt_cli_error_quark(void)
     return g_quark_from_static_string("tt-cli-error");
 }
 
+void
+tt_one_line(char *text)
+{
+    for (; *text; text++)
+        if (g_ascii_iscntrl(*text))
+            *text = ' ';
+}
+
 static TtExit
 sim_exit(int code)
 {

@@ -2,6 +2,7 @@
 #include "cli/explain_json.h"
 #include "cli/table.h"
 
+#include <math.h>
 #include <string.h>
 
 /* More sizes than this are told as ranges only. */
@@ -148,9 +149,14 @@ print_orders(const TtReport *report, const TtLibrary *l)
 static void
 append_cell(GString *line, const TtNcclCell *cell)
 {
-    g_autofree char *text = cell->enabled
-                                ? g_strdup_printf("%.1f/%.1f", cell->latency_us, cell->bw_gbps)
-                                : g_strdup("-");
+    g_autofree char *text = NULL;
+
+    if (!cell->enabled)
+        text = g_strdup("-");
+    else if (isfinite(cell->bw_gbps))
+        text = g_strdup_printf("%.1f/%.1f", cell->latency_us, cell->bw_gbps);
+    else /* one GPU: nothing moves */
+        text = g_strdup_printf("%.1f/-", cell->latency_us);
 
     g_string_append_printf(line, " %13s", text);
 }

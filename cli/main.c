@@ -66,7 +66,7 @@ unknown_command(const char *name)
 static void
 print_error(const char *command, GError *error)
 {
-    g_strdelimit(error->message, "\r\n", ' ');
+    tt_one_line(error->message);
     fprintf(stderr, "tutti %s: %s\n", command, g_strchomp(error->message));
 }
 

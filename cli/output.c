@@ -15,11 +15,13 @@ fail(const char *option, const char *path, int error_number, GError **error)
     return FALSE;
 }
 
-/* A pipe or device (/dev/stdout, say) must be written to, never replaced. */
+/* A pipe or device must be written to, never replaced; so must a link: /dev/stdout is one, and where the
+ * shell sends standard output to a file, it leads to a regular one. */
 static gboolean
 is_special(const char *path)
 {
-    return g_file_test(path, G_FILE_TEST_EXISTS) && !g_file_test(path, G_FILE_TEST_IS_REGULAR);
+    return g_file_test(path, G_FILE_TEST_IS_SYMLINK) ||
+           (g_file_test(path, G_FILE_TEST_EXISTS) && !g_file_test(path, G_FILE_TEST_IS_REGULAR));
 }
 
 gboolean

@@ -267,6 +267,7 @@ tt_report_warn(TtReport *report, const char *format, ...)
     va_start(arguments, format);
     text = g_strdup_vprintf(format, arguments);
     va_end(arguments);
+    tt_one_line(text);
     for (guint i = 0; i < report->warnings->len; i++)
         if (strcmp(report->warnings->pdata[i], text) == 0)
             return;

@@ -153,6 +153,13 @@ finish_row(const TtMeasured *m, TtMeasuredRow *row)
         row->median_us = row->time_us;
 }
 
+/* Nothing collective takes less than a picosecond or more than eleven days; such figures are damage. */
+static gboolean
+is_plausible(double us)
+{
+    return us >= 1e-6 && us <= 1e12;
+}
+
 static void
 finish_rows(TtMeasured *m, GArray *rows)
 {
@@ -162,11 +169,11 @@ finish_rows(TtMeasured *m, GArray *rows)
         TtMeasuredRow *row = &g_array_index(rows, TtMeasuredRow, i);
 
         finish_row(m, row);
-        if (row->time_us > 0 && isfinite(row->time_us))
+        if (is_plausible(row->time_us))
             g_array_index(rows, TtMeasuredRow, kept++) = *row;
     }
     if (kept < rows->len)
-        tt_measured_skip(m, "%u rows without a time or a bandwidth", rows->len - kept);
+        tt_measured_skip(m, "%u rows without a usable time or bandwidth", rows->len - kept);
     g_array_set_size(rows, kept);
 }
 

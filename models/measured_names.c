@@ -208,5 +208,8 @@ tt_measured_machine(const char *id)
             break;
         g_string_append_printf(out, "%s%s", i ? "-" : "", p);
     }
+    for (gsize i = 0; i < out->len; i++) /* it is written into files of lines */
+        if (g_ascii_iscntrl(out->str[i]))
+            out->str[i] = ' ';
     return g_string_free(out, FALSE);
 }

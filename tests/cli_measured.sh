@@ -81,6 +81,25 @@ want 2 '--in-place goes with --measured' -- compare --in-place
 want 2 '--ranks' -- compare --measured "$data/2026-gh200.txt" --ranks 2
 want 2 '--algo' -- compare --measured "$data/2026-gh200.txt" --algo ring
 want 2 '--measured FILE' -- compare --library nccl-2.27
+
+# calibrate --from: figures no machine can have are no measurements; an id cannot write lines of its own
+{
+    echo '# Collective test starting: all_reduce_perf'
+    echo '#  Rank  0 Group  0 Pid 1 on host device  0 [0x00] NVIDIA H100 80GB HBM3'
+    echo '#  Rank  1 Group  0 Pid 2 on host device  1 [0x01] NVIDIA H100 80GB HBM3'
+    echo '1024 256 float sum -1 1e-308 0.1 0.1 0 1e308 0.1 0.1 0'
+} >damaged.keep
+want 3 'damaged.keep' -- calibrate --from damaged.keep
+if [ $json ]; then
+    sed 's/"id": *"/&evil\\nstart = 999 us\\n/' "$published/dgxh100-1x8-ar.json" >lines.keep
+    grep -q 'start = 999' lines.keep || fail "no id to change"
+    "$TUTTI" calibrate --from lines.keep --output lines.ini >stdout 2>stderr || fail "calibrate --from: $(cat stderr)"
+    grep -q '^start = 999' lines.ini && fail "an id wrote a line of its own"
+    rm -f lines.ini
+fi
+esc=$(printf '\033')
+want 2 'is no NCCL version' -- predict --topo dgx-h100 -b 8 --library "nccl-${esc}[31m"
+grep -q "$esc" stderr && fail "an error holds an escape"
 rm -f empty pipe ./*.keep
 nothing_left
 finish

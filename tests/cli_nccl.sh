@@ -112,6 +112,8 @@ grep -q 'AllReduce .* 92\.4/140\.8 ' stdout || fail "Tree Simple: $(grep AllRedu
 awk '/^#/ && !/busiest$/ && length > 132 { print; bad = 1 } END { exit bad }' stdout >long.keep ||
     fail "long lines: $(cat long.keep)"
 grep -q ' $' stdout && fail "blanks at ends of lines"
+want 0 - -- predict --topo dgx-h100 --set node.gpus=1 -b 8 --library nccl --explain-choice
+grep -qw inf stdout && fail "one GPU: $(grep -w inf stdout)"
 want 0 - -- $h100 -b 8 -e 1K -i 8 --explain-choice
 grep -q '# Believed' stdout && fail "128 sizes one by one"
 has "8 B to 1 KiB"

@@ -47,6 +47,16 @@ want 2 "has no GPUs" -- topo export hosts -o no.xml
 want 2 "sm = 90" -- topo draw ./plain.keep.ini
 want 2 "--format dot is not one of nccl-xml, ini" -- topo export dgx-h100 --format dot
 want 2 "show has no -o" -- topo show dgx-h100 -o x
+"$TUTTI" topo export dgx-h100 | sed 's/speed="400000"/speed="-1"/' >unknown.keep.xml
+want 0 - -- topo draw ./unknown.keep.xml
+has "unknown speed"
+grep -q -- '-0\.001' stdout && fail "a negative speed is drawn"
+# A link is written through, not replaced (/dev/stdout is one; never try that as root with a build in doubt).
+ln -s /proc/self/fd/1 out.keep
+want 0 - -- topo export dgx-h100 -o out.keep
+has "<system version"
+[ -L out.keep ] || fail "-o replaced a link by a file"
+rm -f out.keep
 want 2 "draw has no --json" -- topo draw dgx-h100 --json
 want 2 "lint has no --format" -- topo lint dgx-h100 --format ini
 want 3 "/no/such" -- topo draw dgx-h100 -o /no/such/x.svg

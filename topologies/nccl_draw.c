@@ -137,10 +137,13 @@ place_net(Placer *p, guint index, int above_y)
     int x = middle(span), y = p->draw.leaf_y;
     g_autofree char *pcie = pci ? name_pcie(pci) : g_strdup("no PCIe");
     g_autofree char *tip = tt_quote(pci ? pci->bus_id : net->name), *name = tt_quote(net->name);
+    g_autofree char *speed = net->speed_mbps > 0
+                                 ? g_strdup_printf("%g Gbit/s", net->speed_mbps / 1000.0)
+                                 : g_strdup("unknown speed");
 
     tt_draw_box(p->draw.boxes, span.from, span.to, y, TT_LEAF_HEIGHT, "nic", tip);
     tt_draw_text(p->draw.boxes, x, y + 20, "name light", "%.10s", name);
-    tt_draw_text(p->draw.boxes, x, y + 37, "small light", "%g Gbit/s", net->speed_mbps / 1000.0);
+    tt_draw_text(p->draw.boxes, x, y + 37, "small light", "%s", speed);
     tt_draw_text(p->draw.boxes, x, y + 53, "small light", "%s", pcie);
     wire_up(p, x, above_y, y, pci);
     return span;
