@@ -84,7 +84,9 @@ stated_intra(const TtMeasured *m, const TtGpuModel *gpu)
         for (guint i = 0; i < G_N_ELEMENTS(without_peers); i++)
             if (has(m->intra_detail, without_peers[i]))
                 return TT_INTRA_SHM;
-        return gpu->peer_access ? TT_INTRA_PCIE : TT_INTRA_SHM;
+        /* Who describes the way and says nothing of missing peer access has it (4090s by a patched driver). */
+        return gpu->peer_access || (m->intra_detail && m->intra_detail[0]) ? TT_INTRA_PCIE
+                                                                           : TT_INTRA_SHM;
     }
     return TT_N_INTRA;
 }

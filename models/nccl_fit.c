@@ -15,7 +15,7 @@ enum { N_EFFECTS = sizeof(TtMachineEffects) / sizeof(double), MAX_ITERATIONS = 4
 #define SITE_POWER   0.4
 
 /* Spread of effects among machines of a kind (logarithms): calls, hops, NICs, host memory. */
-static const double effect_sigma[N_EFFECTS] = { 0.15, 0.1, 0.2, 0.3 };
+static const double effect_sigma[N_EFFECTS] = { 0.25, 0.1, 0.2, 0.3 };
 
 typedef struct {
     const TtFitRow *rows;

@@ -15,10 +15,12 @@ gen_of(guint cc)
                       : TT_GEN_VOLTA;
 }
 
-/* GB/s of one NVLink and direction, as sold: NVLink 1, 2 and 3, 4, 5. */
+/* GB/s of one NVLink (xGMI for AMD) and direction, as sold: NVLink 1, 2 and 3, 4, 5. */
 static double
 nvlink_gbps(guint cc)
 {
+    if (gen_of(cc) == TT_GEN_CDNA)
+        return 64;
     return cc >= 100 ? 50 : cc == 86 ? 14.1 : cc >= 70 ? 25 : 20;
 }
 
@@ -87,6 +89,15 @@ nics_gbps(const TtNcclXml *node, const TtNcclComm *comm)
     return used > 0 ? used : all;
 }
 
+/* EFA grew with the machines it is in: p4 (A100), p5 (H100), p5en (H200, NICs of 200 Gbit/s), p6 (B200). */
+static guint
+efa_generation(const TtNcclComm *comm)
+{
+    if (comm->min_cc >= 100)
+        return 4;
+    return comm->min_cc < 90 ? 1 : comm->nic_gbits == 200 ? 3 : 2;
+}
+
 static TtNcclWay
 way_of(const TtNcclComm *comm)
 {
@@ -112,10 +123,7 @@ tt_nccl_machine_of_node(TtNcclMachine *m, const TtNcclXml *node, const TtNcclCom
         .nvlink_gbps = links_of(node, 0) * nvlink_gbps(comm->min_cc),
         .pcie_gbps = slot_gbps(node),
         .nic = nic_of(node),
-        .efa_generation = comm->nic_gbits >= 400   ? 4
-                          : comm->nic_gbits >= 200 ? 3
-                          : node->net->len >= 16   ? 2
-                                                   : 1,
+        .efa_generation = efa_generation(comm),
         .nics_gbps = nics_gbps(node, comm),
         .nic_far = { ring->type_inter > TT_PATH_PXN, tree->type_inter > TT_PATH_PXN },
         .heads =
@@ -141,12 +149,14 @@ nic_kind(const TtHardware *h)
     }
 }
 
-/* Sources whose commands start nccl-tests with -g N, though the files do not say so. */
+/* Published logs whose heading shows one process for all GPUs, which our files of them leave out: nThread 8 and
+ * one pid (github.com/Panlichen/nccl-tests, test_scripts/4090_8card_para/nccl_all_reduce0.txt; the other folders
+ * are by the same scripts), nGpus 12 (github.com/wohlbier/nccl-tests, README.md), -g2 (Anthony-Hoo.github.io,
+ * AutoDL_Multi-GPU_Interconnection_Test.md). A log itself says so in its rank lines. */
 static gboolean
-known_one_process(const char *id)
+heading_shows_one_process(const char *id)
 {
-    static const char *const ids[] = { "panl-",         "dgx2-v100",   "a100pcie-1x4",
-                                       "rtx2080ti-1x2", "rtx4090-1x2", NULL };
+    static const char *const ids[] = { "panl-", "dgx2-v100", "rtx2080ti-1x2", NULL };
 
     for (guint i = 0; ids[i]; i++)
         if (g_str_has_prefix(id, ids[i]))
@@ -154,19 +164,11 @@ known_one_process(const char *id)
     return FALSE;
 }
 
-/* Eight RTX 4090 at 16 GB/s each: more than host memory gives any other of them, so a driver with peer
- * access; as with other files, the transport is inferred from the bandwidth. */
-static gboolean
-known_peer_access(const TtMeasured *measured)
-{
-    return measured->id && g_str_has_prefix(measured->id, "panl-4090");
-}
-
 void
 tt_nccl_machine_refine(TtNcclMachine *m, const TtHardware *h, const TtMeasured *measured)
 {
-    gboolean one = measured->one_process == 1 ||
-                   (measured->one_process < 0 && measured->id && known_one_process(measured->id));
+    gboolean one = measured->one_process == 1 || (measured->one_process < 0 && measured->id &&
+                                                  heading_shows_one_process(measured->id));
 
     if (h->gpu) {
         if (!h->gpu->nvidia)
@@ -174,7 +176,7 @@ tt_nccl_machine_refine(TtNcclMachine *m, const TtHardware *h, const TtMeasured *
         if (h->gpu->n_links)
             m->nvlink_gbps = h->gpu->n_links * h->gpu->link_gbps;
     }
-    if (h->intra == TT_INTRA_PCIE || known_peer_access(measured))
+    if (h->intra == TT_INTRA_PCIE)
         m->way = TT_WAY_PCIE;
     else if (h->intra == TT_INTRA_SHM)
         m->way = TT_WAY_HOST;

@@ -133,7 +133,11 @@ add_net(Maker *m, guint device, guint pci, guint cpu)
     gboolean is_ib = strcmp(cable->kind, "ib") == 0;
     TtXmlNet net = { .pci = pci,
                      .cpu = cpu,
-                     .name = g_strdup_printf(is_ib ? "mlx5_%u" : "net%u", number),
+                     .name = g_strdup_printf("%s%u",
+                                             t->nic_prefix ? t->nic_prefix
+                                             : is_ib       ? "mlx5_"
+                                                           : "net",
+                                             number),
                      .dev = number,
                      .speed_mbps = (int)round(MIN(cable->bytes_per_s * 8e-6, G_MAXINT32)),
                      .port = 1,

@@ -174,6 +174,7 @@ write_nics(TtIniWriter *w)
 {
     double latency_us = 0;
     gboolean sharp = FALSE, ib;
+    const char *network;
 
     if (w->nets->len == 0)
         return;
@@ -194,6 +195,9 @@ write_nics(TtIniWriter *w)
     if (latency_us > 0)
         g_string_append_printf(w->text, "reported-latency = %.10g us ; spec: the file's\n",
                                MIN(latency_us, 1e6));
+    network = tt_template_network_of(tt_ini_net_at(w, g_array_index(w->nets, guint, 0))->name);
+    if (network)
+        g_string_append_printf(w->text, "network = %s ; spec: the name of the NICs\n", network);
     if (sharp)
         g_string_append(w->text, "sharp = yes ; spec: the file's\n");
     g_string_append_printf(w->text,

@@ -27,9 +27,9 @@ const char *const tt_node_keys[] = { "gpus",   "hosts",    "processes",     "cpu
                                      "gdr",    "cpu",      "trays",         NULL };
 const char *const tt_link_keys[] = { "from", "to",        "pattern",    "pairs",   "width",
                                      "kind", "bandwidth", "efficiency", "latency", NULL };
-const char *const tt_nic_keys[] = { "kind",    "bandwidth",        "efficiency",
-                                    "latency", "reported-latency", "sharp",
-                                    NULL };
+const char *const tt_nic_keys[] = {
+    "kind", "bandwidth", "efficiency", "latency", "reported-latency", "sharp", "network", NULL
+};
 
 static const char *const link_kinds[] = { "nvlink", "xgmi", "c2c",      "pcie", "cpu",
                                           "memory", "ib",   "ethernet", NULL };

@@ -64,6 +64,7 @@ typedef struct {
     int cpu_family, cpu_model;         /* -1: not said */
     gboolean gdr, sharp;               /* NICs reach GPU memory; switches reduce */
     double nic_reported_latency_s;     /* what the network plug-in says of itself */
+    const char *nic_prefix; /* what drivers of that network call NICs: "rdmap"; NULL: not said */
 
     GArray *wires;   /* of TtWire; wires 2i and 2i + 1 are the two directions of one link */
     GArray *bundles; /* of TtBundle; the NICs' cables last if there are any */
@@ -87,6 +88,9 @@ void tt_template_free(TtTemplate *template);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(TtTemplate, tt_template_free)
 
 /* The part of it that no wire tells: what only NCCL asks for. */
+/* The word for [nic] network that stands for NICs of this name; NULL if none does. */
+const char *tt_template_network_of(const char *nic_name);
+
 gboolean tt_template_read_facts(TtTemplate *template, TtKeys *keys, GError **error);
 
 /* Computes the ways; an unreachable rank is an error. @networked: there are other nodes. */

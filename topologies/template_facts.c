@@ -48,6 +48,44 @@ read_cpu_model(TtTemplate *t, TtKeys *keys, GError **error)
     return FALSE;
 }
 
+static const struct {
+    const char *network, *prefix;
+} networks[] = { { "infiniband", "mlx5_" },
+                 { "roce", "roce" },
+                 { "efa", "rdmap" },
+                 { "slingshot", "cxi" },
+                 { "tcp", "eth" } };
+
+/* NCCL's files know networks by the names of their NICs. */
+static gboolean
+read_network(TtTemplate *t, TtKeys *keys, GError **error)
+{
+    const char *text = NULL;
+
+    if (!tt_keys_text(keys, "nic", "network", FALSE, &text, error))
+        return FALSE;
+    if (!text)
+        return TRUE;
+    for (guint i = 0; i < G_N_ELEMENTS(networks); i++)
+        if (!strcmp(text, networks[i].network))
+            t->nic_prefix = networks[i].prefix;
+    if (t->nic_prefix)
+        return TRUE;
+    tt_keys_error(keys, tt_keys_find(keys, "nic", "network"), error,
+                  "must be infiniband, roce, efa, slingshot or tcp");
+    return FALSE;
+}
+
+/* The key that stands for NICs of this name; NULL if none does. */
+const char *
+tt_template_network_of(const char *nic_name)
+{
+    for (guint i = 0; i < G_N_ELEMENTS(networks); i++)
+        if (g_str_has_prefix(nic_name, networks[i].prefix))
+            return networks[i].network;
+    return NULL;
+}
+
 gboolean
 tt_template_read_facts(TtTemplate *t, TtKeys *keys, GError **error)
 {
@@ -60,7 +98,8 @@ tt_template_read_facts(TtTemplate *t, TtKeys *keys, GError **error)
         !tt_keys_count(keys, "node", "trays", FALSE, 1, 64, &t->trays, error) ||
         !read_cpu_model(t, keys, error) ||
         !tt_keys_time(keys, "nic", "reported-latency", FALSE, &reported_ps, error) ||
-        !tt_keys_yes_no(keys, "nic", "sharp", FALSE, &t->sharp, error))
+        !tt_keys_yes_no(keys, "nic", "sharp", FALSE, &t->sharp, error) ||
+        !read_network(t, keys, error))
         return FALSE;
     t->nic_reported_latency_s = tt_ps_to_seconds(reported_ps);
     return TRUE;
