@@ -17,6 +17,7 @@ typedef struct {
     gboolean in_place;
     TtTopology *topo; /* NULL: found by each file's hardware */
     TtNcclXml *node;
+    TtNcclCosts *costs; /* of --constants; NULL: those built in */
     GPtrArray *tables;  /* TtMeasured */
     GPtrArray *replays; /* TtReplay, of tables that can be predicted */
     GArray *errors;     /* TtErrorSample, of all */
@@ -52,6 +53,8 @@ open_topology(Files *f, GError **error)
 {
     const TtOptions *options = f->options;
 
+    if (options->constants && !(f->costs = tt_nccl_costs_load(options->constants, error)))
+        return FALSE;
     if (!options->topo)
         return TRUE;
     f->topo = tt_topology_open(options->topo, options->settings, error);
@@ -81,6 +84,8 @@ replay(const Files *f, const TtMeasured *m, GError **error)
                             .topology = f->options->topo,
                             .version = f->options->nccl_version,
                             .env = f->options->env,
+                            .costs = f->costs,
+                            .launch = f->options->launch + 1,
                             .collective = names[f->options->collective] };
 
     return tt_replay_new(m, &how, error);
@@ -329,5 +334,6 @@ tt_compare_measured(const TtOptions *options, const GPtrArray *files, gboolean i
     }
     tt_topology_free(f.topo);
     tt_nccl_xml_free(f.node);
+    tt_nccl_costs_free(f.costs);
     return good ? TT_EXIT_GOOD : TT_EXIT_FAILED;
 }

@@ -223,6 +223,8 @@ search(TtLibrary *library, const TtOptions *options, TtReport *report, GError **
                                     library->unmerged, error))
         return FALSE;
     tt_nccl_machine_of_node(&library->machine, node, &library->comm);
+    if (options->launch >= 0)
+        library->machine.launch = (TtLaunch)options->launch;
     library->topology = g_strdup(tt_topology_name(topo));
     warnings = tt_topology_warnings(topo);
     for (guint i = 0; warnings && warnings[i]; i++)
@@ -240,6 +242,8 @@ tt_library_open(const TtOptions *options, TtReport *report, GError **error)
     library->version = options->nccl_version;
     library->func = func_of(options->collective);
     tt_nccl_env_init(&library->env);
+    if (options->constants && !(library->costs = tt_nccl_costs_load(options->constants, error)))
+        return NULL;
     if (!read_variables(library, options, report, error) ||
         !search(library, options, report, error) ||
         !tt_nccl_table(&library->comm, library->func, &library->env, &library->table, error))
@@ -258,6 +262,7 @@ tt_library_free(TtLibrary *library)
     tt_nccl_env_clear(&library->env);
     tt_topology_free(library->topo);
     tt_nccl_xml_free(library->node);
+    tt_nccl_costs_free(library->costs);
     g_free(library->topology);
     g_free(library);
 }

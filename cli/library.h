@@ -22,6 +22,7 @@ typedef struct {
     TtTopology *topo;
     TtNcclXml *node; /* as NCCL sees it */
     TtNcclMachine machine;
+    TtNcclCosts *costs; /* of --constants; NULL: those built in */
     char *topology; /* for headings */
 } TtLibrary;
 

@@ -96,9 +96,11 @@ gboolean
 tt_library_time(const TtLibrary *library, const TtNcclCall *call, TtLevel level, gboolean record,
                 TtLibraryTime *time, GError **error)
 {
-    TtNcclPlace place = { library->topo,     &library->comm,
-                          &library->machine, tt_nccl_costs_built_in()->value,
-                          &tt_no_effects,    library->node };
+    TtNcclPlace place = {
+        library->topo,     &library->comm,
+        &library->machine, (library->costs ? library->costs : tt_nccl_costs_built_in())->value,
+        &tt_no_effects,    library->node
+    };
     TtLibraryTime out = { 0 };
     gboolean good = find_bound(library, call, level, &out, error);
 

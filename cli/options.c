@@ -129,6 +129,7 @@ tt_options_free(TtOptions *options)
     g_free((char *)options->library);
     g_free(options->library_warning);
     g_strfreev((char **)options->env);
+    g_free((char *)options->constants);
     g_free(options->ranks);
     g_free((char *)options->transport);
     g_free((char *)options->json_file);

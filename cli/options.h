@@ -21,7 +21,7 @@ enum {
     TT_OPTIONS_ROWS = 1 << 8,       /* --json --csv -J --quiet */
     TT_OPTIONS_TRACE = 1 << 9,      /* --trace --timeline */
     TT_OPTIONS_PLOT = 1 << 10,      /* --plot */
-    TT_OPTIONS_LIBRARY = 1 << 11,   /* --library --env */
+    TT_OPTIONS_LIBRARY = 1 << 11,   /* --library --env --constants --launch */
     TT_N_OPTION_GROUPS = 12,
     TT_OPTIONS_CALL = TT_OPTIONS_COLLECTIVE | TT_OPTIONS_ELEMENTS
 };
@@ -60,6 +60,8 @@ struct TtOptions {
     guint nccl_version;    /* 22707 for nccl-2.27.7; 0: the library is not NCCL */
     char *library_warning; /* a version that is not among those known; NULL: none */
     const char *const *env; /* NAME=VALUE, each; NULL: none */
+    const char *constants;  /* file; NULL: those built in */
+    int launch;             /* TtLaunch; -1: not given */
 
     guint *ranks; /* at least one entry if n_ranks > 0; ascending is not required */
     guint n_ranks;

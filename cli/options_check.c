@@ -210,7 +210,22 @@ check_topology(TtOptions *options, GError **error)
     return TRUE;
 }
 
-/* "ideal" and "tutti" are what --profile calls so; NCCL is another matter. */
+static gboolean
+check_launch(TtOptions *options, GError **error)
+{
+    static const char *const words[] = { "process-per-gpu", "one-process", "graph", NULL };
+    g_autofree char *text = g_steal_pointer(&tt_raw.launch);
+
+    options->launch = -1;
+    for (int i = 0; text && words[i]; i++)
+        if (!strcmp(text, words[i]))
+            options->launch = i;
+    return !text || options->launch >= 0 ||
+           fail(error, "--launch \"%s\" must be process-per-gpu, one-process or graph", text);
+}
+
+/* "ideal" and "tutti" are what --profile calls so; NCCL is another matter. --constants and --launch also go
+ * with logs of NCCL that compare reads without --library. */
 static gboolean
 check_library(TtOptions *options, GError **error)
 {
@@ -218,6 +233,9 @@ check_library(TtOptions *options, GError **error)
     gboolean nccl = library && g_ascii_strncasecmp(library, "nccl", 4) == 0;
 
     options->env = (const char *const *)g_steal_pointer(&tt_raw.env);
+    options->constants = g_steal_pointer(&tt_raw.constants);
+    if (!check_launch(options, error))
+        return FALSE;
     if (nccl) {
         options->nccl_version = tt_library_nccl_version(library, &options->library_warning, error);
         return options->nccl_version != 0 && tt_library_check(options, error);
@@ -225,6 +243,9 @@ check_library(TtOptions *options, GError **error)
     if (options->env)
         return fail(error, "--env \"%s\" goes with --library nccl: nothing else reads it",
                     options->env[0]);
+    if ((options->constants || options->launch >= 0) &&
+        strcmp(options->command->name, "compare") != 0)
+        return fail(error, "--constants and --launch go with --library nccl");
     if (!library)
         return TRUE;
     if (strcmp(library, "ideal") != 0 && strcmp(library, "tutti") != 0)

@@ -93,6 +93,10 @@ static const GOptionEntry library_entries[] = {
       "ideal (default), tutti, nccl or nccl-VERSION, as in nccl-2.27", "NAME" },
     { "env", 0, 0, LIST, &tt_raw.env,
       "an NCCL_* variable to honour (the process's own are not); may be repeated", "NAME=VALUE" },
+    { "constants", 0, 0, TEXT, &tt_raw.constants,
+      "step costs from `tutti calibrate --from` (default: built in)", "FILE" },
+    { "launch", 0, 0, TEXT, &tt_raw.launch,
+      "process-per-gpu (default), one-process (nccl-tests -g N, -t N) or graph (-G)", "HOW" },
     { NULL },
 };
 /* In the order of the bits. */

@@ -10,7 +10,7 @@ typedef struct {
     char *algo, *channels, *slots, *chunk_bytes, *group;
     char *topo, **set;
     char *profile, *level;
-    char *library, **env;
+    char *library, **env, *constants, *launch;
     char *ranks;
     char *iterations, *warmup, *check, *transport, *timeout;
     gboolean no_pin;

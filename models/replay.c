@@ -206,6 +206,8 @@ search(TtReplay *r, const TtReplayOptions *options, GError **error)
         return FALSE;
     tt_nccl_machine_of_node(&r->machine, node, &r->comm);
     tt_nccl_machine_refine(&r->machine, &r->hardware, r->measured);
+    if (options->launch)
+        r->machine.launch = (TtLaunch)(options->launch - 1);
     return TRUE;
 }
 
@@ -219,6 +221,7 @@ tt_replay_new(const TtMeasured *m, const TtReplayOptions *options, GError **erro
     r->notes = g_ptr_array_new_with_free_func(g_free);
     tt_nccl_env_init(&r->env);
     options = options ? options : &nothing;
+    r->costs = options->costs ? options->costs : tt_nccl_costs_built_in();
     if (m->library == TT_LIBRARY_MPI || m->library == TT_LIBRARY_OTHER) {
         g_set_error(error, TT_REPLAY_ERROR, TT_REPLAY_ERROR_USAGE, "%s: measured with %s, not NCCL",
                     m->origin, m->tool ? m->tool : "another library");
@@ -276,8 +279,7 @@ tt_replay_time_us(const TtReplay *replay, const TtMeasuredRow *row, const TtNccl
 {
     TtNcclOp op = tt_replay_op(replay, row);
 
-    return tt_nccl_model_us(tt_nccl_costs_built_in()->value, &tt_no_effects, &replay->machine, &op,
-                            choice);
+    return tt_nccl_model_us(replay->costs->value, &tt_no_effects, &replay->machine, &op, choice);
 }
 
 const char *

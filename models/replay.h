@@ -25,7 +25,8 @@ typedef struct {
     TtNcclFunc func;
     TtNcclTable table;
     guint type_bytes;
-    GPtrArray *notes; /* char *: what was assumed or could not be honoured */
+    const TtNcclCosts *costs; /* borrowed */
+    GPtrArray *notes;         /* char *: what was assumed or could not be honoured */
 } TtReplay;
 
 /* What the file does not decide. All zero: everything from the file. */
@@ -35,7 +36,9 @@ typedef struct {
     const char *topology;   /* its name, for messages */
     guint version;          /* 0: the file's */
     const char *const *env; /* NAME=VALUE, after the file's own; NULL: none */
-    const char *collective; /* where the file does not name one; NULL: that is an error */
+    const TtNcclCosts *costs; /* NULL: those built in. Borrowed */
+    int launch;               /* TtLaunch + 1; 0: the file's */
+    const char *collective;   /* where the file does not name one; NULL: that is an error */
 } TtReplayOptions;
 
 /* @options may be NULL. TT_REPLAY_ERROR_USAGE with one line: another library's run, a collective NCCL does
