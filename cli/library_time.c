@@ -33,24 +33,18 @@ tt_library_time_source(TtLevel level, GError **error)
 
 /* What no algorithm can beat, for the collective itself. A closed form does without a plan. */
 static gboolean
-find_bound(const TtLibrary *library, const TtNcclCall *call, TtLevel level, TtLibraryTime *time,
+find_bound(const TtNcclPlace *place, const TtNcclCall *call, TtLevel level, TtLibraryTime *time,
            GError **error)
 {
     gboolean need = level != TT_LEVEL_LOGGP;
-    TtSimOptions options = { .level = TT_LEVEL_BOUND };
-    g_autoptr(TtPlan) plan = tt_nccl_plan(&library->comm, call, need ? error : NULL);
-    TtSimResult result;
+    g_autoptr(TtPlan) plan = tt_nccl_plan(place->comm, call, need ? error : NULL);
 
     time->bound_us = NAN;
     if (!plan && need)
         g_prefix_error(error, "no plan to simulate (--level loggp may do without): ");
     if (!plan)
         return !need;
-    if (!tt_sim_run(plan, library->topo, &options, &result, error))
-        return FALSE;
-    time->bound_us = result.bound_ps / 1e6;
-    time->limit = g_steal_pointer(&result.limit);
-    tt_sim_result_clear(&result);
+    time->bound_us = tt_nccl_bound_ps(place, call, plan, &time->limit) / 1e6;
     return TRUE;
 }
 
@@ -102,7 +96,7 @@ tt_library_time(const TtLibrary *library, const TtNcclCall *call, TtLevel level,
         &tt_no_effects,    library->node
     };
     TtLibraryTime out = { 0 };
-    gboolean good = find_bound(library, call, level, &out, error);
+    gboolean good = find_bound(&place, call, level, &out, error);
 
     out.time_us = out.bound_us;
     if (good && level == TT_LEVEL_FLOW)

@@ -204,6 +204,24 @@ must_reach(const TtPlan *plan, guint src, guint dst)
     }
 }
 
+/* Of all ways channels take between two ranks. */
+static TtTime
+least_latency_ps(const TtPlan *plan, const TtNetwork *net, guint src, guint dst)
+{
+    TtTime least_ps = tt_network_latency_ps(net, src, dst);
+
+    for (guint c = 0; net->channel_route && c < plan->spec.n_channels; c++) {
+        TtLink links[TT_MAX_ROUTE];
+        guint n = net->channel_route(net->channel_context, src, dst, c, links);
+        TtTime sum_ps = 0;
+
+        for (guint i = 0; i < n; i++)
+            sum_ps += net->link(net->context, links[i]).latency_ps;
+        least_ps = MIN(least_ps, sum_ps);
+    }
+    return least_ps;
+}
+
 /* Floyd & Warshall over the routes of few ranks. */
 static TtTime
 longest_shortest_path_ps(const TtPlan *plan, const TtNetwork *net)
@@ -214,7 +232,7 @@ longest_shortest_path_ps(const TtPlan *plan, const TtNetwork *net)
 
     for (guint i = 0; i < P; i++)
         for (guint j = 0; j < P; j++)
-            d[i * P + j] = i == j ? 0 : tt_network_latency_ps(net, i, j);
+            d[i * P + j] = i == j ? 0 : least_latency_ps(plan, net, i, j);
     for (guint k = 0; k < P; k++)
         for (guint i = 0; i < P; i++)
             for (guint j = 0; j < P; j++)
@@ -237,8 +255,8 @@ cheapest_crossing_ps(const TtPlan *plan, const TtNetwork *net, guint first, guin
         for (guint j = 0; j < plan->spec.n_ranks; j++) {
             if (j >= first && j < end)
                 continue;
-            least_ps = MIN(least_ps, inwards ? tt_network_latency_ps(net, j, i)
-                                             : tt_network_latency_ps(net, i, j));
+            least_ps = MIN(least_ps, inwards ? least_latency_ps(plan, net, j, i)
+                                             : least_latency_ps(plan, net, i, j));
         }
     }
     return least_ps == TT_TIME_MAX ? 0 : least_ps;
@@ -249,6 +267,7 @@ latency_bound_ps(const TtPlan *plan, const TtNetwork *net)
 {
     guint P = plan->spec.n_ranks, root = plan->spec.root;
     guint per_node = net->ranks_per_node, first = root / per_node * per_node;
+    guint64 n_routes = (guint64)P * (net->channel_route ? plan->spec.n_channels + 1 : 1);
     gboolean inwards = plan->spec.collective == TT_REDUCE;
     TtTime latency_ps;
 
@@ -266,7 +285,7 @@ latency_bound_ps(const TtPlan *plan, const TtNetwork *net)
     if (P <= ALL_PAIRS_RANKS)
         return longest_shortest_path_ps(plan, net);
     latency_ps = cheapest_crossing_ps(plan, net, root, root + 1, inwards);
-    if ((guint64)per_node * P <= MAX_ROUTES)
+    if (n_routes * per_node <= MAX_ROUTES)
         latency_ps = MAX(latency_ps,
                          cheapest_crossing_ps(plan, net, first, MIN(first + per_node, P), inwards));
     return latency_ps;

@@ -30,6 +30,22 @@ start_us(const TtNcclPlace *place, const TtNcclCall *call, const TtProfile *prof
     return us;
 }
 
+/* Our name of NCCL's trees tells them from others; whoever asks for NCCL's knows no others. */
+static const char *
+algorithm_word(const TtPlan *plan)
+{
+    return plan->name + (g_str_has_prefix(plan->name, "nccl-") ? strlen("nccl-") : 0);
+}
+
+TtTime
+tt_nccl_bound_ps(const TtNcclPlace *place, const TtNcclCall *call, const TtPlan *plan, char **limit)
+{
+    TtNcclRoutes routes;
+
+    tt_nccl_routes_init(&routes, place, call->choice.algo);
+    return tt_sim_bound_on_ps(plan, &routes.net, limit);
+}
+
 gboolean
 tt_nccl_flow_us(const TtNcclPlace *place, const TtNcclCall *call, gboolean record, double *time_us,
                 TtSimResult *result, GError **error)
@@ -46,6 +62,7 @@ tt_nccl_flow_us(const TtNcclPlace *place, const TtNcclCall *call, gboolean recor
         return FALSE;
     options.iterations = is_chain(call) && !record ? CHAIN_CALLS : 1;
     options.leap_tolerance = plan->n_rounds > FEW_ROUNDS ? LEAP_TOLERANCE : 0;
+    options.name = algorithm_word(plan);
     options.profile = profile = tt_nccl_profile(place, call, plan);
     merged = record ? NULL : tt_nccl_merged_plan(place->comm, call, plan, &times);
     for (guint hop = 0; merged && hop < TT_N_HOPS; hop++)

@@ -37,6 +37,11 @@ typedef struct {
  * them. NULL with an error (TT_PLAN_ERROR_USAGE, TT_NCCL_ERROR_USAGE) where there is none. */
 TtPlan *tt_nccl_plan(const TtNcclComm *comm, const TtNcclCall *call, GError **error);
 
+/* What nothing that leaves nodes by NCCL's NICs can beat: @plan is of @call. @limit (may be NULL): what sets it;
+ * the caller frees it. */
+TtTime tt_nccl_bound_ps(const TtNcclPlace *place, const TtNcclCall *call, const TtPlan *plan,
+                        char **limit);
+
 /* Step costs of @call where messages are those of @plan, made by tt_nccl_plan(). */
 TtProfile *tt_nccl_profile(const TtNcclPlace *place, const TtNcclCall *call, const TtPlan *plan);
 

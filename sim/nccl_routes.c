@@ -63,6 +63,34 @@ channel_route(gconstpointer context, guint src, guint dst, guint channel, TtLink
     return n > 0 ? n : tt_topology_route(self->topo, src, dst, links);
 }
 
+/* --- what bounds hold against: channels may use NICs that are nobody's own ----------------------- */
+
+static double
+any_nic_rank_out(gconstpointer topo, guint rank)
+{
+    return tt_topology_any_nic_rank_out_bytes_per_s(topo, rank);
+}
+
+static double
+any_nic_rank_in(gconstpointer topo, guint rank)
+{
+    return tt_topology_any_nic_rank_in_bytes_per_s(topo, rank);
+}
+
+static double
+any_nic_node_out(gconstpointer topo, guint node)
+{
+    return tt_topology_any_nic_node_out_bytes_per_s(topo, node);
+}
+
+static double
+any_nic_node_in(gconstpointer topo, guint node)
+{
+    return tt_topology_any_nic_node_in_bytes_per_s(topo, node);
+}
+
+/* ------------------------------------------------------------------------------------------------- */
+
 void
 tt_nccl_routes_init(TtNcclRoutes *self, const TtNcclPlace *place, guint algo)
 {
@@ -80,6 +108,10 @@ tt_nccl_routes_init(TtNcclRoutes *self, const TtNcclPlace *place, guint algo)
     for (guint c = 0; c < self->n_channels; c++)
         for (guint rank = 0; rank < per_node; rank++)
             self->nic[c][rank] = nic_at(place, graph, c, rank);
+    self->net.rank_out = any_nic_rank_out;
+    self->net.rank_in = any_nic_rank_in;
+    self->net.node_out = any_nic_node_out;
+    self->net.node_in = any_nic_node_in;
     self->net.channel_route = channel_route;
     self->net.channel_context = self;
 }

@@ -72,7 +72,7 @@ rounding_ps(const TtEngine *engine)
 }
 
 static gboolean
-check_bound(const TtEngine *engine, GError **error)
+check_bound(const TtEngine *engine, const char *name, GError **error)
 {
     TtBound bound = tt_bound(engine->plan, engine->net);
     TtTime rounding = rounding_ps(engine);
@@ -83,10 +83,10 @@ check_bound(const TtEngine *engine, GError **error)
 
     if (!good)
         g_set_error(error, TT_SIM_ERROR, TT_SIM_ERROR_UNDER_BOUND,
-                    "%s: simulated %" G_GINT64_FORMAT
-                    " ps, but nothing can be faster than %" G_GINT64_FORMAT
-                    " ps (%s): a bug of the simulator, please report it",
-                    engine->plan->name, engine->first_end_ps, first_ps, bound.limit);
+                    "%s: simulated %.6f us, but nothing can be faster than %.6f us (%s): a bug of "
+                    "the simulator, please report it",
+                    name ? name : engine->plan->name, engine->first_end_ps / 1e6, first_ps / 1e6,
+                    bound.limit);
     g_free(bound.limit);
     return good;
 }
@@ -125,7 +125,7 @@ run_flow(const TtPlan *plan, const TtNetwork *net, const TtSimOptions *options, 
     GError *cause = NULL;
     gboolean good = tt_engine_init(&engine, plan, net, options, &cause) &&
                     tt_engine_run_long(&engine, options->leap_tolerance, &cause) &&
-                    check_bound(&engine, &cause);
+                    check_bound(&engine, options->name, &cause);
 
     if (!good && engine.is_folded) { /* who waits for whom, nobody folded away, will be told then */
         g_clear_error(&cause);

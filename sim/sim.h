@@ -46,6 +46,7 @@ typedef struct {
     /* How wrong, relatively, leaping may be where rounds do not recur exactly; 0: 1e-6. Above that, runs
      * that do not recur at all may be told from a few of their rounds (docs/simulator.md). */
     double leap_tolerance;
+    const char *name; /* what the user calls the algorithm, for messages; NULL: the plan's name */
 } TtSimOptions;
 
 typedef struct {

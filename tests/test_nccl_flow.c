@@ -6,6 +6,7 @@
 #include "check.h"
 #include "models/nccl_machine.h"
 #include "sim/nccl_flow.h"
+#include <glib/gstdio.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -278,6 +279,78 @@ fabrics_and_nics_count(void)
     CHECK(half > 1.4 * all_nics && half < 2.1 * all_nics, "4 NICs %.0f us, 8 %.0f", half, all_nics);
 }
 
+/* Two GPUs with a NIC each, and what NIC 1's part of the file says instead. "DIR/nics.xml:2"; the directory is the
+ * caller's. */
+static char *
+write_two_nics(const char *dir, const char *from, const char *to)
+{
+    g_autofree char *path =
+        g_build_filename(g_getenv("TT_SOURCE_DIR"), "tests/data/nccl_two_nics.xml", NULL);
+    g_autofree char *text = NULL, *changed = g_build_filename(dir, "nics.xml", NULL);
+    g_autoptr(GString) edited = g_string_new(NULL);
+    g_autoptr(GError) error = NULL;
+    char *second;
+
+    if (g_file_get_contents(path, &text, NULL, &error)) {
+        second = strstr(text, "0000:22:00.0");
+        g_string_append_len(edited, text, second - text);
+        if (strstr(second, from)) {
+            g_string_append_len(edited, second, strstr(second, from) - second);
+            g_string_append_printf(edited, "%s%s", to, strstr(second, from) + strlen(from));
+        }
+        g_file_set_contents(changed, edited->str, -1, &error);
+    }
+    CHECK_NO_ERROR(error);
+    return g_strdup_printf("%s:2", changed);
+}
+
+/* NICs of two speeds are both NCCL's to use, whatever our own routes would do; the bound has the sum of them. */
+static void
+bounds_sum_unequal_nics(void)
+{
+    static const struct {
+        const char *from, *to;
+        double gbytes_per_s; /* of NIC 1 */
+    } rows[] = {
+        { "200000", "200000", 25 * 0.97 },
+        { "200000", "100000", 12.5 * 0.97 },
+        { "32.0 GT/s PCIe\" link_width=\"16", "8.0 GT/s PCIe\" link_width=\"8", 7.877 * 0.762 },
+    };
+    g_autofree char *dir = g_dir_make_tmp("tutti-XXXXXX", NULL);
+    g_autofree char *file = g_build_filename(dir, "nics.xml", NULL);
+
+    for (guint r = 0; r < G_N_ELEMENTS(rows); r++) {
+        g_autofree char *text = write_two_nics(dir, rows[r].from, rows[r].to);
+        Setup s;
+
+        if (!setup_open(&s, text, NULL, TT_NCCL_ALLREDUCE))
+            continue;
+        for (guint64 bytes = 8; bytes <= GIB; bytes *= 2048)
+            for (guint pair = 0; pair < TT_NCCL_N_ALGOS * TT_NCCL_N_PROTOS; pair++) {
+                guint algo = pair / TT_NCCL_N_PROTOS, proto = pair % TT_NCCL_N_PROTOS;
+                TtNcclPlace place = place_of(&s);
+                g_autoptr(TtPlan) plan = NULL;
+                TtNcclCall call;
+                double least_us;
+
+                if (!s.table.cell[algo][proto].enabled)
+                    continue;
+                call = forced(&s, bytes, algo, proto);
+                plan = tt_nccl_plan(s.comm, &call, NULL);
+                least_us = tt_nccl_bound_ps(&place, &call, plan, NULL) / 1e6;
+                CHECK(flow_us(&s, &call, FALSE) >= least_us, "row %u, %lu B: under %.1f us", r,
+                      (gulong)bytes, least_us);
+                if (bytes > GIB / 2048) /* two nodes: each must send all of it */
+                    CHECK(fabs(least_us * 1e-6 * (24.25 + rows[r].gbytes_per_s) * 1e9 / bytes - 1) <
+                              1e-3,
+                          "row %u: %.1f us", r, least_us);
+            }
+        setup_clear(&s);
+    }
+    g_unlink(file);
+    g_rmdir(dir);
+}
+
 /* Folded, leapt over, like channels as one: the same as every rank and channel by itself. */
 static void
 short_cuts_change_nothing(void)
@@ -371,6 +444,7 @@ main(void)
         { "a ring crosses nodes twice a lap", a_ring_crosses_twice_as_often_as_there_are_nodes },
         { "trees have their depth", trees_have_their_depth },
         { "fabrics and NICs count", fabrics_and_nics_count },
+        { "bounds sum unequal NICs", bounds_sum_unequal_nics },
         { "short cuts change nothing", short_cuts_change_nothing },
         { "plans are right", plans_are_right },
         { "what has no plan is refused", what_has_no_plan_is_refused },

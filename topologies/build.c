@@ -1,6 +1,7 @@
 /* build - a topology from its keys: node, fabric, what ranks and nodes can send and take at most,
  * and which keys turned out to change nothing.
  */
+#include "topologies/graph.h"
 #include "topologies/topology_private.h"
 
 #include <string.h>
@@ -23,30 +24,43 @@ sum_used(const TtTemplate *t, const guint8 *used)
     return sum;
 }
 
-/* May data of place @r leave through @nic on any route? */
+/* May data of place @r leave through @nic on any route? @any_nic: by whatever NICs are asked for. */
 static gboolean
-leaves_through(const TtTopology *topo, guint r, guint nic)
+leaves_through(const TtTopology *topo, gboolean any_nic, guint r, guint nic)
 {
     const TtTemplate *t = topo->node;
 
+    if (any_nic)
+        return t->out[r * t->n_nics + nic].n != TT_NO_WAY;
     if (topo->network.fabric->keeps_rail && t->on_rail[r * t->n_nics + nic] &&
         memchr(t->own, nic, t->n_ranks * t->n_own))
         return TRUE; /* it is somebody's rail */
     return memchr(t->own + r * t->n_own, nic, t->n_own) != NULL;
 }
 
+/* May data for place @r enter through @nic? */
+static gboolean
+enters_through(const TtTopology *topo, gboolean any_nic, guint r, guint nic)
+{
+    const TtTemplate *t = topo->node;
+
+    if (any_nic)
+        return t->in[nic * t->n_ranks + r].n != TT_NO_WAY;
+    return memchr(t->own + r * t->n_own, nic, t->n_own) != NULL;
+}
+
 /* A rank's share in the cut around it: the first (last) wires of all its routes. Wires no route
  * uses do not count, so the bound is as tight as static routes allow. */
 static void
-sum_rank_cuts(TtTopology *topo)
+sum_rank_cuts(const TtTopology *topo, gboolean any_nic, TtCuts *cuts)
 {
     const TtTemplate *t = topo->node;
     guint R = t->n_ranks, n_nics = topo->n_nodes > 1 ? t->n_nics : 0;
     g_autofree guint8 *out = g_new(guint8, t->wires->len + 1),
                       *in = g_new(guint8, t->wires->len + 1);
 
-    topo->rank_out_bytes_per_s = g_new(double, R);
-    topo->rank_in_bytes_per_s = g_new(double, R);
+    cuts->rank_out_bytes_per_s = g_new(double, R);
+    cuts->rank_in_bytes_per_s = g_new(double, R);
     for (guint r = 0; r < R; r++) {
         memset(out, 0, t->wires->len);
         memset(in, 0, t->wires->len);
@@ -54,13 +68,14 @@ sum_rank_cuts(TtTopology *topo)
             mark(out, &t->local[r * R + s], TRUE);
             mark(in, &t->local[s * R + r], FALSE);
         }
-        for (guint nic = 0; nic < n_nics; nic++)
-            if (leaves_through(topo, r, nic))
+        for (guint nic = 0; nic < n_nics; nic++) {
+            if (leaves_through(topo, any_nic, r, nic))
                 mark(out, &t->out[r * n_nics + nic], TRUE);
-        for (guint i = 0; n_nics && i < t->n_own; i++)
-            mark(in, &t->in[t->own[r * t->n_own + i] * R + r], FALSE);
-        topo->rank_out_bytes_per_s[r] = sum_used(t, out);
-        topo->rank_in_bytes_per_s[r] = sum_used(t, in);
+            if (enters_through(topo, any_nic, r, nic))
+                mark(in, &t->in[nic * R + r], FALSE);
+        }
+        cuts->rank_out_bytes_per_s[r] = sum_used(t, out);
+        cuts->rank_in_bytes_per_s[r] = sum_used(t, in);
     }
 }
 
@@ -86,17 +101,19 @@ nic_cut(const TtTemplate *t, guint nic, gboolean out)
 
 /* NICs no route uses do not count. */
 static void
-sum_node_cuts(TtTopology *topo)
+sum_node_cuts(const TtTopology *topo, gboolean any_nic, TtCuts *cuts)
 {
     const TtTemplate *t = topo->node;
 
     for (guint nic = 0; topo->n_nodes > 1 && nic < t->n_nics; nic++) {
-        gboolean leaves = FALSE, enters = memchr(t->own, nic, t->n_ranks * t->n_own) != NULL;
+        gboolean leaves = FALSE, enters = FALSE;
 
-        for (guint r = 0; r < t->n_ranks; r++)
-            leaves |= leaves_through(topo, r, nic);
-        topo->node_out_bytes_per_s += leaves ? nic_cut(t, nic, TRUE) : 0;
-        topo->node_in_bytes_per_s += enters ? nic_cut(t, nic, FALSE) : 0;
+        for (guint r = 0; r < t->n_ranks; r++) {
+            leaves |= leaves_through(topo, any_nic, r, nic);
+            enters |= enters_through(topo, any_nic, r, nic);
+        }
+        cuts->node_out_bytes_per_s += leaves ? nic_cut(t, nic, TRUE) : 0;
+        cuts->node_in_bytes_per_s += enters ? nic_cut(t, nic, FALSE) : 0;
     }
 }
 
@@ -194,8 +211,10 @@ tt_topology_new(TtKeys *keys, const char *name, guint n_nodes, GError **error)
     if (!topo->node || !tt_template_find_ways(topo->node, n_nodes > 1, keys, error) ||
         !join_nodes(topo, error))
         return NULL;
-    sum_rank_cuts(topo);
-    sum_node_cuts(topo);
+    sum_rank_cuts(topo, FALSE, &topo->own_nics);
+    sum_node_cuts(topo, FALSE, &topo->own_nics);
+    sum_rank_cuts(topo, TRUE, &topo->any_nic);
+    sum_node_cuts(topo, TRUE, &topo->any_nic);
     topo->warnings = unused_keys(topo);
     return g_steal_pointer(&topo);
 }

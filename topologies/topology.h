@@ -85,6 +85,12 @@ double tt_topology_rank_in_bytes_per_s(const TtTopology *topo, guint rank);
 double tt_topology_node_out_bytes_per_s(const TtTopology *topo, guint node); /* a node's NICs together */
 double tt_topology_node_in_bytes_per_s(const TtTopology *topo, guint node);
 
+/* The same where routes may also be tt_topology_route_by_nics(): NICs that are nobody's own count too. */
+double tt_topology_any_nic_rank_out_bytes_per_s(const TtTopology *topo, guint rank);
+double tt_topology_any_nic_rank_in_bytes_per_s(const TtTopology *topo, guint rank);
+double tt_topology_any_nic_node_out_bytes_per_s(const TtTopology *topo, guint node);
+double tt_topology_any_nic_node_in_bytes_per_s(const TtTopology *topo, guint node);
+
 /* A pod: nodes that follow each other and reach the others through the same leaves (the last pod
  * may have fewer). Node n is in pod n / nodes_per_pod; 0: no spine is between any two nodes. The
  * rates are those of all links from its leaves to the spines, and back. */

@@ -3,6 +3,13 @@
 #include "topologies/fabric.h"
 #include "topologies/template.h"
 
+/* What a rank, and a node, can send and take at most. */
+typedef struct {
+    /* [ranks of a node] What the first (last) wires of its routes carry. */
+    double *rank_out_bytes_per_s, *rank_in_bytes_per_s;
+    double node_out_bytes_per_s, node_in_bytes_per_s;
+} TtCuts;
+
 struct TtTopology {
     char *name, *description;
     TtKeys *keys; /* every constant with its source, for descriptions */
@@ -13,9 +20,7 @@ struct TtTopology {
     char **warnings;
     TtNcclXml *nccl_xml; /* the file the node came from, unchanged since; NULL: none */
 
-    /* [ranks of a node] What the first (last) wires of its routes carry. */
-    double *rank_out_bytes_per_s, *rank_in_bytes_per_s;
-    double node_out_bytes_per_s, node_in_bytes_per_s;
+    TtCuts own_nics, any_nic; /* of routes by ranks' own NICs, and by whatever NICs are asked for */
 };
 
 /* Builds a topology of @n_nodes nodes from its keys, which it takes over, also on failure. */
