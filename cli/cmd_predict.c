@@ -371,7 +371,8 @@ finish(Predict *p, GError **error)
     }
     return tt_report_finish(p->report, error) &&
            tt_outlets_write_timelines(p->options, p->timelines, error) &&
-           tt_outlets_plot(p->report, p->options, tt_plot_predict, title, error);
+           tt_outlets_plot(p->report, p->options,
+                           p->options->algo_auto ? tt_plot_fastest : tt_plot_predict, title, error);
 }
 
 static int

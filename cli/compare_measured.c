@@ -245,6 +245,16 @@ compare_table(const Files *f, const TtReplay *r, GArray *errors, GArray *points)
     }
 }
 
+/* In a title: "2 x 8 H100-SXM", or the topology that was given. */
+static char *
+where_it_ran(const Files *f, const TtReplay *r)
+{
+    if (f->topo || !r->hardware.gpu)
+        return g_strdup(f->options->topo);
+    return g_strdup_printf("%u x %u %s", r->hardware.n_nodes, r->hardware.gpus_per_node,
+                           r->hardware.gpu->name);
+}
+
 /* One picture a table: PREFIX alone, or PREFIX-<id>-<table> where there are several. */
 static gboolean
 draw(const Files *f, const TtReplay *r, const GArray *points, GError **error)
@@ -254,14 +264,16 @@ draw(const Files *f, const TtReplay *r, const GArray *points, GError **error)
     g_autofree char *prefix = f->replays->len == 1
                                   ? g_strdup(f->options->plot)
                                   : g_strdup_printf("%s-%s-%u", f->options->plot, safe, m->table);
+    g_autofree char *hardware = where_it_ran(f, r);
+    g_autofree char *version = tt_nccl_version_name(r->version);
     g_autofree char *title =
-        g_strdup_printf("%s: %s on %u GPUs, predicted and measured", m->id,
-                        m->collective ? m->collective : "all_reduce", r->comm.n_ranks);
+        g_strdup_printf("%s on %s, NCCL %s, %u ranks", m->collective ? m->collective : "all_reduce",
+                        hardware, version, r->comm.n_ranks);
 
     if (points->len == 0)
         return TRUE;
     if (!tt_plot_measured((const TtMeasuredPoint *)(const void *)points->data, points->len, prefix,
-                          title, error))
+                          title, m->id, error))
         return FALSE;
     if (!f->options->quiet)
         fprintf(stderr, "tutti compare: drew %s.png and %s.svg\n", prefix, prefix);

@@ -209,9 +209,10 @@ static gboolean
 finish(Predict *p, GError **error)
 {
     g_autofree char *crossovers = tt_crossovers(p->report, TRUE);
+    g_autofree char *version = tt_nccl_version_name(p->library->version);
     g_autofree char *title =
-        g_strdup_printf("%s on %s by %s, %u ranks", tt_collective_name(p->options->collective),
-                        p->library->topology, p->options->library, p->library->comm.n_ranks);
+        g_strdup_printf("%s on %s by NCCL %s, %u ranks", tt_collective_name(p->options->collective),
+                        p->library->topology, version, p->library->comm.n_ranks);
 
     if (crossovers) {
         tt_report_gap(p->report);
@@ -219,7 +220,8 @@ finish(Predict *p, GError **error)
     }
     return tt_report_finish(p->report, error) &&
            tt_outlets_write_timelines(p->options, p->timelines, error) &&
-           tt_outlets_plot(p->report, p->options, tt_plot_predict, title, error);
+           tt_outlets_plot(p->report, p->options,
+                           p->pairs->len ? tt_plot_predict : tt_plot_nccl_choice, title, error);
 }
 
 int
