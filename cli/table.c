@@ -146,10 +146,10 @@ void
 tt_print_measured_header(void)
 {
     printf("#\n"
-           "#%11s  %12s  %8s  %6s    %-14s %-7s %8s  %10s  %10s  %8s  %9s  %9s\n"
-           "#%11s  %12s  %8s  %6s    %-14s %-7s %8s  %10s  %10s  %8s  %9s  %9s\n",
-           "size", "count", "type", "redop", "algorithm", "proto", "channels", "predicted",
-           "measured", "error", "predicted", "measured", "(B)", "(elements)", "", "", "", "", "",
+           "#%11s  %12s  %8s  %6s    %-14s %-8s %8s  %10s  %10s  %8s  %10s  %10s\n"
+           "#%11s  %12s  %8s  %6s    %-14s %-8s %8s  %10s  %10s  %8s  %10s  %10s\n",
+           "size", "count", "type", "redop", "algorithm", "protocol", "channels", "predicted",
+           "measured", "error", "pred.busbw", "meas.busbw", "(B)", "(elements)", "", "", "", "", "",
            "(us)", "(us)", "(%)", "(GB/s)", "(GB/s)");
 }
 
@@ -157,11 +157,11 @@ void
 tt_print_measured_row(const TtRow *row)
 {
     print_call(row);
-    printf("    %-14s %-7s %8" G_GUINT64_FORMAT, row->algorithm, row->protocol, row->channels);
+    printf("    %-14s %-8s %8" G_GUINT64_FORMAT, row->algorithm, row->protocol, row->channels);
     print_number(row->predicted_us, 10);
     print_number(row->measured_us, 10);
     printf("  %+8.1f", row->error * 100);
-    print_number(row->predicted_busbw_gbps, 9);
-    print_number(row->measured_busbw_gbps, 9);
+    print_number(row->predicted_busbw_gbps, 10);
+    print_number(row->measured_busbw_gbps, 10);
     printf("\n");
 }
