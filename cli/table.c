@@ -1,6 +1,7 @@
 #include "cli/table.h"
 
 #include <stdio.h>
+#include <string.h>
 
 char *
 tt_fit_number(double value, guint width)
@@ -63,9 +64,16 @@ tt_print_library_header(void)
     printf("#\n"
            "#%11s  %12s  %8s  %6s    %-14s  %-8s  %8s  %6s  %10s  %7s  %7s  %10s  %s\n"
            "#%11s  %12s  %8s  %6s    %-14s  %-8s  %8s  %6s  %10s  %7s  %7s  %10s\n",
-           "size", "count", "type", "redop", "algorithm", "protocol", "channels", "loops", "time",
+           "size", "count", "type", "redop", "algorithm", "protocol", "channels", "rounds", "time",
            "algbw", "busbw", "bound", "busiest", "(B)", "(elements)", "", "", "", "", "", "",
            "(us)", "(GB/s)", "(GB/s)", "(us)");
+}
+
+/* "latency: lanes waited 98 % of the time" is "latency" here, and whole in JSON and CSV. */
+static int
+bottleneck_width(const char *text)
+{
+    return (int)(g_str_has_prefix(text, "latency:") ? strlen("latency") : strlen(text));
 }
 
 void
@@ -79,7 +87,9 @@ tt_print_library_row(const TtRow *row, gboolean mark_fastest)
     print_number(row->algbw_gbps, 7);
     print_number(row->busbw_gbps, 7);
     print_number(row->bound_us, 10);
-    printf("%s%s\n", row->bottleneck ? "  " : "", row->bottleneck ? row->bottleneck : "");
+    if (row->bottleneck)
+        printf("  %.*s", bottleneck_width(row->bottleneck), row->bottleneck);
+    printf("\n");
 }
 
 /* --- run --------------------------------------------------------------------------------------- */
