@@ -412,7 +412,8 @@ draw(const Run *run, GError **error)
 {
     g_autoptr(GArray) points = g_array_new(FALSE, FALSE, sizeof(TtMeasuredPoint));
     g_autofree char *prefix = g_build_filename(plot_folder, run->m->id, NULL);
-    g_autofree char *title = g_strdup_printf("%s: %s", run->m->id, run->hardware_class);
+    g_autofree char *title = g_strdup_printf("%s on %u GPUs (%s)", run->m->collective,
+                                             run->m->ngpus, run->hardware_class);
 
     for (guint i = 0; i < run->rows->len; i++) {
         const TtMeasuredRow *row = &g_array_index(run->rows, TtMeasuredRow, i);
@@ -423,7 +424,7 @@ draw(const Run *run, GError **error)
             g_array_append_val(points, point);
     }
     return points->len < 2 || tt_plot_measured((TtMeasuredPoint *)(void *)points->data, points->len,
-                                               prefix, title, error);
+                                               prefix, title, run->m->id, error);
 }
 
 static gboolean

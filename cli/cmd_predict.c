@@ -292,18 +292,21 @@ print_heading(const Predict *p)
     const TtOptions *options = p->options;
     g_autofree char *channels = options->channels ? g_strdup("as given") : g_strdup("chosen");
     guint per_node = tt_topology_ranks_per_node(p->setup.topo);
+    guint n_nodes = (p->setup.n_ranks + per_node - 1) / per_node;
+    guint n_nics = tt_topology_nics_per_node(p->setup.topo);
+    gboolean wires_only = strcmp(p->setup.profile->name, "ideal") == 0;
 
     tt_report_comment(p->report, "tutti %s predict: %s", TT_VERSION,
                       tt_collective_name(options->collective));
-    tt_report_comment(p->report, "topology %s: %u ranks on %u nodes, %u NICs a node",
-                      tt_topology_name(p->setup.topo), p->setup.n_ranks,
-                      (p->setup.n_ranks + per_node - 1) / per_node,
-                      tt_topology_nics_per_node(p->setup.topo));
+    tt_report_comment(p->report, "topology %s: %u ranks on %u node%s, %u NIC%s a node",
+                      tt_topology_name(p->setup.topo), p->setup.n_ranks, n_nodes,
+                      n_nodes == 1 ? "" : "s", n_nics, n_nics == 1 ? "" : "s");
     for (guint i = 0; p->options->settings && p->options->settings[i]; i++)
         tt_report_comment(p->report, "set %s", p->options->settings[i]);
-    tt_report_comment(p->report, "level %s, profile %s, %u channels (%s), groups of %u",
-                      tt_level_name(options->level), p->setup.profile->name, p->setup.n_channels,
-                      channels, p->setup.group_size);
+    tt_report_comment(p->report, "level %s, profile %s%s, %u channel%s (%s), groups of %u",
+                      tt_level_name(options->level), p->setup.profile->name,
+                      wires_only ? " (wires only, no library's costs)" : "", p->setup.n_channels,
+                      p->setup.n_channels == 1 ? "" : "s", channels, p->setup.group_size);
     if (tt_report_is_table(p->report))
         tt_print_predict_header();
 }
@@ -367,11 +370,12 @@ finish(Predict *p, GError **error)
 
     if (crossovers && p->n_algorithms > 1) {
         tt_report_gap(p->report);
-        tt_report_comment(p->report, "Fastest: %s", crossovers);
+        tt_report_comment(p->report, "Fastest at the sizes asked: %s", crossovers);
     }
     return tt_report_finish(p->report, error) &&
            tt_outlets_write_timelines(p->options, p->timelines, error) &&
-           tt_outlets_plot(p->report, p->options, tt_plot_predict, title, error);
+           tt_outlets_plot(p->report, p->options,
+                           p->options->algo_auto ? tt_plot_fastest : tt_plot_predict, title, error);
 }
 
 static int

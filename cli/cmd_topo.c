@@ -129,6 +129,8 @@ lint(const TtOptions *options, GError **error)
         if (!json_wanted)
             printf("%s\n", line);
     }
+    if (findings && findings->len == 0 && !json_wanted)
+        printf("no findings\n");
     if (findings && json_wanted) {
         g_autofree char *text = tt_lint_to_json(options->arguments[1], findings);
 

@@ -1,5 +1,6 @@
 #include "cli/compare_measured.h"
 #include "cli/library.h"
+#include "cli/measured_time.h"
 #include "cli/outlets.h"
 #include "cli/report.h"
 #include "cli/summary.h"
@@ -71,6 +72,29 @@ rows_of(const Files *f, const TtMeasured *m)
     return wanted->len ? wanted : other;
 }
 
+static gboolean
+size_wanted(const TtOptions *options, guint64 bytes)
+{
+    return !options->sizes_given ||
+           (bytes >= options->sizes[0] && bytes <= options->sizes[options->n_sizes - 1]);
+}
+
+/* Published ratios have none; a range of sizes may leave none. */
+static gboolean
+check_rows(const Files *f, const TtMeasured *m, GError **error)
+{
+    const GArray *rows = rows_of(f, m);
+
+    for (guint i = 0; i < rows->len; i++)
+        if (size_wanted(f->options, g_array_index(rows, TtMeasuredRow, i).bytes))
+            return TRUE;
+    g_set_error(error, TT_MEASURED_ERROR,
+                rows->len ? TT_MEASURED_ERROR_USAGE : TT_MEASURED_ERROR_FILE, "%s: %s", m->origin,
+                rows->len ? "none of its sizes lie between -b and -e: nothing to compare"
+                          : "no times in it: nothing to compare");
+    return FALSE;
+}
+
 static TtReplay *
 replay(const Files *f, const TtMeasured *m, GError **error)
 {
@@ -97,6 +121,9 @@ take_table(Files *f, TtMeasured *m, GError **first)
 {
     g_autoptr(GError) why = NULL;
     TtReplay *r = replay(f, m, &why);
+
+    if (r && !check_rows(f, m, &why))
+        g_clear_pointer(&r, tt_replay_free);
 
     g_ptr_array_add(f->tables, m);
     for (guint i = 0; i < m->skipped->len; i++)
@@ -127,7 +154,7 @@ read_files(Files *f, const GPtrArray *files, GError **error)
         for (guint t = 0; t < more->len; t++)
             take_table(f, g_steal_pointer(&more->pdata[t]), &first);
     }
-    if (first && (f->replays->len == 0 || f->topo)) {
+    if (first && (f->replays->len == 0 || (f->topo && first->domain != TT_MEASURED_ERROR))) {
         g_propagate_error(error, g_steal_pointer(&first));
         return FALSE;
     }
@@ -153,7 +180,7 @@ type_word(const char *type)
 
 static TtRow
 make_row(const TtReplay *r, const TtMeasuredRow *measured, const TtNcclChoice *choice,
-         gboolean in_place)
+         double predicted_us, gboolean in_place)
 {
     static const char *const names[TT_NCCL_N_FUNCS] = { "broadcast", "reduce", "allgather",
                                                         "reduce-scatter", "allreduce" };
@@ -178,7 +205,7 @@ make_row(const TtReplay *r, const TtMeasuredRow *measured, const TtNcclChoice *c
         .bound_us = NAN,
         .wrong = -1,
         .measured_us = measured->time_us,
-        .predicted_us = tt_replay_time_us(r, measured, choice),
+        .predicted_us = predicted_us,
         .flag_ns = NAN,
         .file = m->origin,
         .table = m->table,
@@ -188,13 +215,6 @@ make_row(const TtReplay *r, const TtMeasuredRow *measured, const TtNcclChoice *c
     row.predicted_busbw_gbps = scale / row.predicted_us;
     row.measured_busbw_gbps = scale / row.measured_us;
     return row;
-}
-
-static gboolean
-size_wanted(const TtOptions *options, guint64 bytes)
-{
-    return !options->sizes_given ||
-           (bytes >= options->sizes[0] && bytes <= options->sizes[options->n_sizes - 1]);
 }
 
 static void
@@ -226,15 +246,18 @@ compare_table(const Files *f, const TtReplay *r, GArray *errors, GArray *points)
         TtNcclChoice choice;
         TtErrorSample sample = { .bytes = measured->bytes };
         TtMeasuredPoint point;
+        double predicted_us;
         TtRow row;
 
         if (!size_wanted(f->options, measured->bytes))
             continue;
-        if (!tt_replay_choose(r, measured, &choice, &why)) {
+        if (!tt_replay_choose(r, measured, &choice, &why) ||
+            !tt_measured_time_us(f->options, f->topo, f->node, r, measured, &choice, &predicted_us,
+                                 &why)) {
             tt_report_warn(f->report, "%s: %s", m->origin, why->message);
             continue;
         }
-        row = make_row(r, measured, &choice, rows == m->rows_in_place);
+        row = make_row(r, measured, &choice, predicted_us, rows == m->rows_in_place);
         if (!isfinite(row.error))
             continue;
         tt_report_add(f->report, &row);
@@ -250,6 +273,16 @@ compare_table(const Files *f, const TtReplay *r, GArray *errors, GArray *points)
     }
 }
 
+/* In a title: "2 x 8 H100-SXM", or the topology that was given. */
+static char *
+where_it_ran(const Files *f, const TtReplay *r)
+{
+    if (f->topo || !r->hardware.gpu)
+        return g_strdup(f->options->topo);
+    return g_strdup_printf("%u x %u %s", r->hardware.n_nodes, r->hardware.gpus_per_node,
+                           r->hardware.gpu->name);
+}
+
 /* One picture a table: PREFIX alone, or PREFIX-<id>-<table> where there are several. */
 static gboolean
 draw(const Files *f, const TtReplay *r, const GArray *points, GError **error)
@@ -259,14 +292,16 @@ draw(const Files *f, const TtReplay *r, const GArray *points, GError **error)
     g_autofree char *prefix = f->replays->len == 1
                                   ? g_strdup(f->options->plot)
                                   : g_strdup_printf("%s-%s-%u", f->options->plot, safe, m->table);
+    g_autofree char *hardware = where_it_ran(f, r);
+    g_autofree char *version = tt_nccl_version_name(r->version);
     g_autofree char *title =
-        g_strdup_printf("%s: %s on %u GPUs, predicted and measured", m->id,
-                        m->collective ? m->collective : "all_reduce", r->comm.n_ranks);
+        g_strdup_printf("%s on %s, NCCL %s, %u ranks", m->collective ? m->collective : "all_reduce",
+                        hardware, version, r->comm.n_ranks);
 
     if (points->len == 0)
         return TRUE;
     if (!tt_plot_measured((const TtMeasuredPoint *)(const void *)points->data, points->len, prefix,
-                          title, error))
+                          title, m->id, error))
         return FALSE;
     if (!f->options->quiet)
         fprintf(stderr, "tutti compare: drew %s.png and %s.svg\n", prefix, prefix);
@@ -285,10 +320,16 @@ compare_tables(Files *f, GError **error)
         compare_table(f, r, errors, points);
         if (tt_report_is_table(f->report)) {
             tt_print_error_summary(errors);
+            tt_print_error_verdict(errors);
             tt_report_gap(f->report);
         }
         if (f->options->plot && !draw(f, r, points, error))
             return FALSE;
+    }
+    if (f->errors->len == 0) {
+        g_set_error(error, TT_MEASURED_ERROR, TT_MEASURED_ERROR_FILE,
+                    "not one size could be predicted and compared");
+        return FALSE;
     }
     if (f->replays->len > 1 && tt_report_is_table(f->report)) {
         tt_report_comment(f->report, "all %u tables", f->replays->len);
@@ -305,9 +346,9 @@ describe(const Files *f)
                                tt_topology_n_nodes(f->topo));
     tt_report_config(f->report, "library", "nccl");
     tt_report_config(f->report, "place", f->in_place ? "in place" : "out of place");
-    tt_report_config(f->report, "times", "%s", tt_replay_time_source());
+    tt_report_config(f->report, "times", "%s", tt_measured_time_source(f->options));
     tt_report_comment(f->report, "tutti %s compare --measured: %s", TT_VERSION,
-                      tt_replay_time_source());
+                      tt_measured_time_source(f->options));
 }
 
 int
@@ -326,7 +367,8 @@ tt_compare_measured(const TtOptions *options, const GPtrArray *files, gboolean i
                 .replays = replays,
                 .errors = errors };
     gboolean good = check_options(options, error) && tt_outlets_check(options, error) &&
-                    open_topology(&f, error) && read_files(&f, files, error);
+                    open_topology(&f, error) && tt_measured_time_check(options, f.topo, error) &&
+                    read_files(&f, files, error);
 
     if (good) {
         describe(&f);

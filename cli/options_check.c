@@ -309,6 +309,7 @@ gboolean
 tt_options_check(TtOptions *options, GError **error)
 {
     options->profile = g_steal_pointer(&tt_raw.profile);
+    options->level_given = tt_raw.level != NULL;
     if (tt_raw.level && !tt_level_parse(tt_raw.level, &options->level, error))
         return FALSE;
     return check_library(options, error) && check_call(options, error) &&

@@ -9,6 +9,7 @@
 #include "plots/plot.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* How often to look whether all is done. */
 #define LOOK_US 2000
@@ -43,9 +44,9 @@ print_heading(const Predict *p)
 
     tt_report_comment(p->report, "tutti %s predict: %s by NCCL %s", TT_VERSION,
                       tt_collective_name(p->options->collective), version);
-    tt_report_comment(p->report, "topology %s: %u ranks on %u node%s, %u channels", l->topology,
+    tt_report_comment(p->report, "topology %s: %u ranks on %u node%s, %u channel%s", l->topology,
                       l->comm.n_ranks, l->comm.n_nodes, l->comm.n_nodes == 1 ? "" : "s",
-                      l->comm.n_channels);
+                      l->comm.n_channels, l->comm.n_channels == 1 ? "" : "s");
     for (guint i = 0; p->options->settings && p->options->settings[i]; i++)
         tt_report_comment(p->report, "set %s", p->options->settings[i]);
     for (guint i = 0; p->options->env && p->options->env[i]; i++)
@@ -205,21 +206,96 @@ check_options(const TtOptions *options, const TtLibrary *library, gboolean expla
     return TRUE;
 }
 
+/* Only with --algo all is it known that nothing else was faster. */
+#define WORTH_TELLING 0.03
+
+/* By how much NCCL's own choice is slower than the fastest row of this size; 0 if it is not among them. */
+static double
+regret(const Predict *p, const Job *job, const Predicted **chosen, const Predicted **fastest)
+{
+    TtNcclOp op = tt_library_op(p->library, job->c);
+    TtNcclChoice choice;
+
+    *chosen = *fastest = NULL;
+    if (!tt_library_choose(p->library, &op, NULL, &choice, NULL))
+        return 0;
+    for (guint i = 0; i < job->rows->len; i++) {
+        const Predicted *one = &g_array_index(job->rows, Predicted, i);
+
+        if (!strcmp(one->row.algorithm, tt_library_algo_word(choice.algo)) &&
+            !strcmp(one->row.protocol, tt_library_proto_word(choice.proto)))
+            *chosen = one;
+        if (one->row.fastest)
+            *fastest = one;
+    }
+    return *chosen && *fastest ? (*chosen)->row.time_us / (*fastest)->row.time_us - 1 : 0;
+}
+
+/* The variables that make NCCL take what @row has. */
+static char *
+variables_for(const TtRow *row)
+{
+    TtLibraryPair pair;
+    g_autofree char *text = g_strconcat(row->algorithm, ":", row->protocol, NULL);
+
+    if (!tt_library_pair_parse(text, &pair, NULL))
+        return g_strdup(row->algorithm);
+    if (pair.algo == TT_NCCL_RING || pair.algo == TT_NCCL_TREE)
+        return g_strdup_printf("NCCL_ALGO=%s NCCL_PROTO=%s", tt_nccl_algo_name(pair.algo),
+                               tt_nccl_proto_name((guint)pair.proto));
+    return g_strdup_printf("NCCL_ALGO=%s", tt_nccl_algo_name(pair.algo));
+}
+
+/* The size where NCCL's own choice costs most, if it costs much anywhere. */
+static void
+tell_regret(const Predict *p, GArray *jobs)
+{
+    const Predicted *chosen = NULL, *fastest = NULL;
+    double most = WORTH_TELLING;
+    guint n = 0;
+
+    for (guint i = 0; i < jobs->len; i++) {
+        const Predicted *a, *b;
+        double now = regret(p, &g_array_index(jobs, Job, i), &a, &b);
+
+        n += now > WORTH_TELLING;
+        if (now > most)
+            most = now, chosen = a, fastest = b;
+    }
+    if (chosen) {
+        g_autofree char *size = tt_format_bytes(chosen->row.bytes);
+        g_autofree char *variables = variables_for(&fastest->row);
+        g_autofree char *others =
+            n > 1 ? g_strdup_printf("; by over 3 %% at %u of %u sizes", n, jobs->len)
+                  : g_strdup("");
+
+        tt_report_comment(
+            p->report, "NCCL's choice at %s (%s %s) is predicted %.0f %% slower than %s %s: %s%s",
+            size, chosen->row.algorithm, chosen->row.protocol, 100 * most, fastest->row.algorithm,
+            fastest->row.protocol, variables, others);
+    }
+}
+
 static gboolean
-finish(Predict *p, GError **error)
+finish(Predict *p, GArray *jobs, GError **error)
 {
     g_autofree char *crossovers = tt_crossovers(p->report, TRUE);
+    g_autofree char *version = tt_nccl_version_name(p->library->version);
     g_autofree char *title =
-        g_strdup_printf("%s on %s by %s, %u ranks", tt_collective_name(p->options->collective),
-                        p->library->topology, p->options->library, p->library->comm.n_ranks);
+        g_strdup_printf("%s on %s by NCCL %s, %u ranks", tt_collective_name(p->options->collective),
+                        p->library->topology, version, p->library->comm.n_ranks);
 
     if (crossovers) {
         tt_report_gap(p->report);
-        tt_report_comment(p->report, "%s: %s", p->pairs->len ? "Fastest" : "Chosen", crossovers);
+        tt_report_comment(p->report, "%s at the sizes asked: %s",
+                          p->pairs->len ? "Fastest" : "Chosen", crossovers);
     }
+    if (p->options->algo_all)
+        tell_regret(p, jobs);
     return tt_report_finish(p->report, error) &&
            tt_outlets_write_timelines(p->options, p->timelines, error) &&
-           tt_outlets_plot(p->report, p->options, tt_plot_predict, title, error);
+           tt_outlets_plot(p->report, p->options,
+                           p->pairs->len ? tt_plot_predict : tt_plot_nccl_choice, title, error);
 }
 
 int
@@ -254,5 +330,5 @@ tt_predict_library(const TtOptions *options, gboolean explain, GError **error)
     if (explain)
         tt_explain_choice(report, library, cases);
     print_rows(&p, jobs);
-    return finish(&p, error) ? TT_EXIT_GOOD : TT_EXIT_FAILED;
+    return finish(&p, jobs, error) ? TT_EXIT_GOOD : TT_EXIT_FAILED;
 }

@@ -1,6 +1,7 @@
 #include "cli/table.h"
 
 #include <stdio.h>
+#include <string.h>
 
 char *
 tt_fit_number(double value, guint width)
@@ -63,9 +64,16 @@ tt_print_library_header(void)
     printf("#\n"
            "#%11s  %12s  %8s  %6s    %-14s  %-8s  %8s  %6s  %10s  %7s  %7s  %10s  %s\n"
            "#%11s  %12s  %8s  %6s    %-14s  %-8s  %8s  %6s  %10s  %7s  %7s  %10s\n",
-           "size", "count", "type", "redop", "algorithm", "protocol", "channels", "loops", "time",
+           "size", "count", "type", "redop", "algorithm", "protocol", "channels", "rounds", "time",
            "algbw", "busbw", "bound", "busiest", "(B)", "(elements)", "", "", "", "", "", "",
            "(us)", "(GB/s)", "(GB/s)", "(us)");
+}
+
+/* "latency: lanes waited 98 % of the time" is "latency" here, and whole in JSON and CSV. */
+static int
+bottleneck_width(const char *text)
+{
+    return (int)(g_str_has_prefix(text, "latency:") ? strlen("latency") : strlen(text));
 }
 
 void
@@ -79,7 +87,9 @@ tt_print_library_row(const TtRow *row, gboolean mark_fastest)
     print_number(row->algbw_gbps, 7);
     print_number(row->busbw_gbps, 7);
     print_number(row->bound_us, 10);
-    printf("%s%s\n", row->bottleneck ? "  " : "", row->bottleneck ? row->bottleneck : "");
+    if (row->bottleneck)
+        printf("  %.*s", bottleneck_width(row->bottleneck), row->bottleneck);
+    printf("\n");
 }
 
 /* --- run --------------------------------------------------------------------------------------- */
@@ -146,10 +156,10 @@ void
 tt_print_measured_header(void)
 {
     printf("#\n"
-           "#%11s  %12s  %8s  %6s    %-14s %-7s %8s  %10s  %10s  %8s  %9s  %9s\n"
-           "#%11s  %12s  %8s  %6s    %-14s %-7s %8s  %10s  %10s  %8s  %9s  %9s\n",
-           "size", "count", "type", "redop", "algorithm", "proto", "channels", "predicted",
-           "measured", "error", "predicted", "measured", "(B)", "(elements)", "", "", "", "", "",
+           "#%11s  %12s  %8s  %6s    %-14s %-8s %8s  %10s  %10s  %8s  %10s  %10s\n"
+           "#%11s  %12s  %8s  %6s    %-14s %-8s %8s  %10s  %10s  %8s  %10s  %10s\n",
+           "size", "count", "type", "redop", "algorithm", "protocol", "channels", "predicted",
+           "measured", "error", "pred.busbw", "meas.busbw", "(B)", "(elements)", "", "", "", "", "",
            "(us)", "(us)", "(%)", "(GB/s)", "(GB/s)");
 }
 
@@ -157,11 +167,11 @@ void
 tt_print_measured_row(const TtRow *row)
 {
     print_call(row);
-    printf("    %-14s %-7s %8" G_GUINT64_FORMAT, row->algorithm, row->protocol, row->channels);
+    printf("    %-14s %-8s %8" G_GUINT64_FORMAT, row->algorithm, row->protocol, row->channels);
     print_number(row->predicted_us, 10);
     print_number(row->measured_us, 10);
     printf("  %+8.1f", row->error * 100);
-    print_number(row->predicted_busbw_gbps, 9);
-    print_number(row->measured_busbw_gbps, 9);
+    print_number(row->predicted_busbw_gbps, 10);
+    print_number(row->measured_busbw_gbps, 10);
     printf("\n");
 }

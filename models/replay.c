@@ -66,19 +66,25 @@ find_version(TtReplay *r, const TtReplayOptions *options, GError **error)
         note(r, "%s", warning);
     name = tt_nccl_version_name(r->version);
     if (r->version_assumed)
-        note(r, "the version of NCCL is not stated: taken as %s, by date", name);
+        note(r, "the version of NCCL is not stated: %staken as %s%s",
+             m->date ? "" : "no date in the file: ", name, m->date ? ", by date" : "");
     return TRUE;
 }
 
-/* Before 2.5 there was no model to choose by: rings, but on many nodes. NCCL_COLLNET_ENABLE asks for SHARP,
+/* 2.4 brought trees and LL128, and with them all that is modelled. Before 2.5 there was no model to choose by: rings, but on many nodes. NCCL_COLLNET_ENABLE asks for SHARP,
  * which only InfiniBand has. */
 static void
 mind_history(TtReplay *r)
 {
     const TtMeasured *m = r->measured;
+    gboolean ancient = m->version_number ? m->version_number < TT_NCCL_VERSION(2, 4, 0)
+                                         : m->date && strcmp(m->date, "2019-01") < 0;
     gboolean old = m->version_number ? m->version_number < TT_NCCL_VERSION(2, 5, 0)
                                      : m->date && strcmp(m->date, "2019-10") < 0;
 
+    if (ancient)
+        note(r,
+             "NCCL before 2.4 is not modelled (other protocols and searches): expect large errors");
     if (old && !r->env.algo) {
         r->env.algo = g_strdup("Ring");
         note(r, "before NCCL 2.5: taken as rings");

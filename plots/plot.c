@@ -22,6 +22,9 @@ find_script(const char *name)
     g_assert_not_reached();
 }
 
+/* Below so many points there are no statistics. */
+#define FEW_POINTS 5
+
 /* --- gnuplot ----------------------------------------------------------------------------------- */
 
 gboolean
@@ -129,6 +132,53 @@ append_all_limits(GString *script, const GPtrArray *all, guint n_times)
     append_limits(script, "y", low[1], high[1], 1.6);
 }
 
+/* --- looks ------------------------------------------------------------------------------------ */
+
+/* An algorithm has a colour, its protocols differ in their dashes: solid, dashed, dotted. */
+static void
+append_looks(GString *script, const GPtrArray *all)
+{
+    static const char *const protocols[] = { "simple", "ll128", "ll" };
+    g_autoptr(GPtrArray) algorithms = g_ptr_array_new();
+    g_autoptr(GString) colours = g_string_new(NULL);
+    g_autoptr(GString) dashes = g_string_new(NULL);
+
+    for (guint s = 0; s < all->len; s++) {
+        const TtSeries *series = all->pdata[s];
+        guint colour, dash = 0;
+
+        if (!g_ptr_array_find_with_equal_func(algorithms, series->algorithm, g_str_equal,
+                                              &colour)) {
+            colour = algorithms->len;
+            g_ptr_array_add(algorithms, series->algorithm);
+        }
+        for (guint i = 0; i < G_N_ELEMENTS(protocols); i++)
+            if (strcmp(series->name, series->algorithm) != 0 &&
+                g_strcmp0(series->protocol, protocols[i]) == 0)
+                dash = i;
+        g_string_append_printf(colours, "%s%u", s ? " " : "", colour);
+        g_string_append_printf(dashes, "%s%u", s ? " " : "", dash);
+    }
+    append_string(script, "looks_colour", colours->str);
+    append_string(script, "looks_dash", dashes->str);
+}
+
+/* The largest value of a column, for what must keep clear of an axis. */
+static void
+append_top(GString *script, const GPtrArray *all, guint column)
+{
+    char number[G_ASCII_DTOSTR_BUF_SIZE];
+    double top = 0;
+
+    for (guint s = 0; s < all->len; s++) {
+        const GArray *points = ((const TtSeries *)all->pdata[s])->points;
+
+        for (guint i = 0; i < points->len; i++)
+            top = fmax(top, g_array_index(points, TtPoint, i).value[column]);
+    }
+    g_string_append_printf(script, "top = %s\n", g_ascii_dtostr(number, sizeof number, top));
+}
+
 /* --- drawing ----------------------------------------------------------------------------------- */
 
 /* Draws into PATH.tmp next to the result. */
@@ -204,11 +254,28 @@ draw_script(const char *script_name, const char *prefix, const char *title, cons
     if (extra)
         append_block(body, extra, n_columns);
     g_string_append_printf(body, "END_OF_DATA\nn = %u\n", all->len);
+    if (extra)
+        append_string(body, "extra_name", extra->name);
     append_string(body, "algorithms", names->str);
+    append_looks(body, all);
+    append_top(body, all, n_columns - 1);
     append_all_limits(body, all, n_times);
     g_string_append(body, find_script("style"));
     g_string_append(body, find_script(script_name));
     return draw_both(prefix, body->str, error);
+}
+
+/* A handful of points has no distribution to speak of. */
+static char *
+describe_errors(const GPtrArray *all, guint column, const char *what)
+{
+    double median, p95;
+    guint n = tt_series_magnitudes(all, column, &median, &p95);
+
+    if (n < FEW_POINTS)
+        return g_strdup_printf("%u %s", n, what);
+    return g_strdup_printf("%u %s · median |error| %.1f %% · 95 %% are within %.1f %%", n, what,
+                           100 * median, 100 * p95);
 }
 
 gboolean
@@ -217,25 +284,19 @@ tt_plot_compare(const char *csv_path, const char *out_prefix, const char *title,
     static const char *const columns[] = { "bytes", "predicted_us", "measured_us", "error" };
     g_autoptr(GPtrArray) all = NULL;
     g_autofree char *subtitle = NULL;
-    double median, p95;
-    guint n;
-
     if (!tt_plot_available(error))
         return FALSE;
     all = tt_series_read(csv_path, columns, G_N_ELEMENTS(columns), error);
     if (!all)
         return FALSE;
-    n = tt_series_magnitudes(all, 3, &median, &p95);
-    subtitle =
-        g_strdup_printf("%u sizes and algorithms · median |error| %.1f %% · 95 %% are within "
-                        "%.1f %%",
-                        n, 100 * median, 100 * p95);
+    subtitle = describe_errors(all, 3, "sizes and algorithms");
     return draw_script("compare", out_prefix, title, subtitle, all, NULL, G_N_ELEMENTS(columns), 2,
                        error);
 }
 
-gboolean
-tt_plot_predict(const char *csv_path, const char *out_prefix, const char *title, GError **error)
+static gboolean
+draw_predict(const char *script, const char *csv_path, const char *out_prefix, const char *title,
+             const char *lowest, const char *subtitle, GError **error)
 {
     static const char *const columns[] = { "bytes", "time_us", "busbw_gbps" };
     g_autoptr(GPtrArray) all = NULL;
@@ -247,9 +308,31 @@ tt_plot_predict(const char *csv_path, const char *out_prefix, const char *title,
     if (!all)
         return FALSE;
     fastest = tt_series_lowest(all, 1);
-    return draw_script("predict", out_prefix, title,
-                       "predicted; the band marks the fastest algorithm", all, fastest,
-                       G_N_ELEMENTS(columns), 1, error);
+    g_free(fastest->name);
+    fastest->name = g_strdup(lowest);
+    return draw_script(script, out_prefix, title, subtitle, all, fastest, G_N_ELEMENTS(columns), 1,
+                       error);
+}
+
+gboolean
+tt_plot_predict(const char *csv_path, const char *out_prefix, const char *title, GError **error)
+{
+    return draw_predict("predict", csv_path, out_prefix, title, "predicted fastest",
+                        "predicted; the band marks what is predicted fastest", error);
+}
+
+gboolean
+tt_plot_fastest(const char *csv_path, const char *out_prefix, const char *title, GError **error)
+{
+    return draw_predict("choice", csv_path, out_prefix, title, "predicted fastest",
+                        "predicted; the points say which algorithm is fastest at each size", error);
+}
+
+gboolean
+tt_plot_nccl_choice(const char *csv_path, const char *out_prefix, const char *title, GError **error)
+{
+    return draw_predict("choice", csv_path, out_prefix, title, "NCCL's choice",
+                        "predicted; the points say what NCCL chooses at each size", error);
 }
 
 static int
@@ -268,14 +351,14 @@ series_unref(gpointer series)
 
 gboolean
 tt_plot_measured(const TtMeasuredPoint *points, guint n_points, const char *out_prefix,
-                 const char *title, GError **error)
+                 const char *title, const char *source, GError **error)
 {
     g_autoptr(GPtrArray) all = g_ptr_array_new_with_free_func(series_unref);
     TtSeries *series = g_new0(TtSeries, 1);
-    g_autofree char *subtitle = NULL;
-    double median, p95;
+    g_autofree char *subtitle = NULL, *errors = NULL;
 
     series->name = g_strdup("file");
+    series->algorithm = g_strdup("file");
     series->points = g_array_new(FALSE, FALSE, sizeof(TtPoint));
     g_ptr_array_add(all, series);
     for (guint i = 0; i < n_points; i++) {
@@ -287,9 +370,8 @@ tt_plot_measured(const TtMeasuredPoint *points, guint n_points, const char *out_
         g_array_append_val(series->points, point);
     }
     g_array_sort(series->points, by_size);
-    tt_series_magnitudes(all, 5, &median, &p95);
-    subtitle = g_strdup_printf("%u sizes · median |error| %.1f %% · 95 %% are within %.1f %%",
-                               n_points, 100 * median, 100 * p95);
+    errors = describe_errors(all, 5, n_points == 1 ? "size" : "sizes");
+    subtitle = g_strdup_printf("%s: predicted and measured, %s", source, errors);
     return tt_plot_available(error) &&
            draw_script("measured", out_prefix, title, subtitle, all, NULL, 5, 2, error);
 }

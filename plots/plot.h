@@ -20,9 +20,17 @@ typedef enum {
 gboolean tt_plot_compare(const char *csv_path, const char *out_prefix, const char *title,
                          GError **error);
 
-/* Columns algorithm,bytes,time_us,busbw_gbps: time and bus bandwidth against size. */
+/* Columns algorithm,bytes,time_us,busbw_gbps, maybe protocol: time and bus bandwidth against size, a line
+ * per algorithm and protocol. */
 gboolean tt_plot_predict(const char *csv_path, const char *out_prefix, const char *title,
                          GError **error);
+
+/* The same columns, a row a size: one line for what is fastest or what NCCL chooses, and points that say what
+ * that is. */
+gboolean tt_plot_fastest(const char *csv_path, const char *out_prefix, const char *title,
+                         GError **error);
+gboolean tt_plot_nccl_choice(const char *csv_path, const char *out_prefix, const char *title,
+                             GError **error);
 
 /* One size of a measured run. */
 typedef struct {
@@ -30,9 +38,10 @@ typedef struct {
     double busbw_factor; /* of the collective over its ranks: busbw = bytes / time times this */
 } TtMeasuredPoint;
 
-/* Predicted lines and measured points: time and bus bandwidth against size. @points in any order. */
+/* Predicted lines and measured points: time and bus bandwidth against size. @points in any order; @source
+ * names them below the title. */
 gboolean tt_plot_measured(const TtMeasuredPoint *points, guint n_points, const char *out_prefix,
-                          const char *title, GError **error);
+                          const char *title, const char *source, GError **error);
 
 /* Whether gnuplot can be started; say so before minutes of work. */
 gboolean tt_plot_available(GError **error);

@@ -10,6 +10,8 @@ tt_series_free(TtSeries *series)
     if (!series)
         return;
     g_free(series->name);
+    g_free(series->algorithm);
+    g_free(series->protocol);
     g_array_unref(series->points);
     g_free(series);
 }
@@ -66,18 +68,37 @@ find_column(const GPtrArray *header, const char *name, guint *index, const char 
 }
 
 static TtSeries *
-series_named(GPtrArray *all, const char *name)
+series_of(GPtrArray *all, const char *algorithm, const char *protocol)
 {
     TtSeries *series;
 
     for (guint i = 0; i < all->len; i++) {
         series = all->pdata[i];
-        if (strcmp(series->name, name) == 0)
+        if (strcmp(series->algorithm, algorithm) == 0 && g_strcmp0(series->protocol, protocol) == 0)
             return series;
     }
-    series = series_new(name);
+    series = series_new(algorithm);
+    series->algorithm = g_strdup(algorithm);
+    series->protocol = g_strdup(protocol);
     g_ptr_array_add(all, series);
     return series;
+}
+
+/* Where all are of one protocol, nobody needs to be told which. */
+static void
+name_protocols(GPtrArray *all)
+{
+    gboolean several = FALSE;
+
+    for (guint i = 1; i < all->len; i++)
+        several |= g_strcmp0(((TtSeries *)all->pdata[i])->protocol,
+                             ((TtSeries *)all->pdata[0])->protocol) != 0;
+    for (guint i = 0; several && i < all->len; i++) {
+        TtSeries *series = all->pdata[i];
+
+        g_free(series->name);
+        series->name = g_strconcat(series->algorithm, " ", series->protocol, NULL);
+    }
 }
 
 static gboolean
@@ -94,9 +115,10 @@ read_line(GPtrArray *all, const char *line, const guint *at, const char *const *
           const char *where, GError **error)
 {
     g_autoptr(GPtrArray) cells = split_line(line);
+    const char *protocol = at[n + 1] < cells->len ? cells->pdata[at[n + 1]] : NULL;
     TtPoint point = { { 0 } };
 
-    for (guint c = 0; c <= n; c++) { /* at[n] is the algorithm */
+    for (guint c = 0; c <= n; c++) { /* at[n] is the algorithm, at[n + 1] the protocol */
         if (at[c] < cells->len && (c == n || parse_cell(cells->pdata[at[c]], &point.value[c])))
             continue;
         g_set_error(error, TT_PLOT_ERROR, TT_PLOT_ERROR_FILE, "%s: column \"%s\" %s", where,
@@ -104,7 +126,7 @@ read_line(GPtrArray *all, const char *line, const guint *at, const char *const *
                     at[c] < cells->len ? "is not a number" : "is missing");
         return FALSE;
     }
-    g_array_append_val(series_named(all, cells->pdata[at[n]])->points, point);
+    g_array_append_val(series_of(all, cells->pdata[at[n]], protocol)->points, point);
     return TRUE;
 }
 
@@ -123,7 +145,7 @@ tt_series_read(const char *csv_path, const char *const *columns, guint n_columns
     g_autoptr(GPtrArray) header = NULL;
     g_autofree char *text = NULL;
     g_auto(GStrv) lines = NULL;
-    guint at[TT_SERIES_MAX_COLUMNS + 1];
+    guint at[TT_SERIES_MAX_COLUMNS + 2];
 
     g_assert(n_columns <= TT_SERIES_MAX_COLUMNS);
     if (!g_file_get_contents(csv_path, &text, NULL, error))
@@ -133,6 +155,8 @@ tt_series_read(const char *csv_path, const char *const *columns, guint n_columns
     for (guint c = 0; c <= n_columns; c++)
         if (!find_column(header, c < n_columns ? columns[c] : "algorithm", &at[c], csv_path, error))
             return NULL;
+    if (!find_column(header, "protocol", &at[n_columns + 1], csv_path, NULL))
+        at[n_columns + 1] = G_MAXUINT;
     for (guint i = 1; lines[0] && lines[i]; i++) {
         g_autofree char *where = g_strdup_printf("%s: line %u", csv_path, i + 1);
 
@@ -145,6 +169,7 @@ tt_series_read(const char *csv_path, const char *const *columns, guint n_columns
     }
     for (guint s = 0; s < all->len; s++)
         g_array_sort(((TtSeries *)all->pdata[s])->points, compare_sizes);
+    name_protocols(all);
     return g_steal_pointer(&all);
 }
 

@@ -1,4 +1,5 @@
-/* series.h - a CSV of results as one series of points per algorithm, in order of appearance. */
+/* series.h - a CSV of results as one series of points per algorithm, in order of appearance; where the
+ * rows are of several protocols, one per algorithm and protocol. */
 #pragma once
 #include <glib.h>
 
@@ -9,15 +10,16 @@ typedef struct {
 } TtPoint;
 
 typedef struct {
-    char *name;
-    GArray *points; /* TtPoint, ascending by value[0] */
+    char *name;                 /* "ring", with protocols "ring ll" */
+    char *algorithm, *protocol; /* protocol is NULL where the CSV has none */
+    GArray *points;             /* TtPoint, ascending by value[0] */
 } TtSeries;
 
 void tt_series_free(TtSeries *series);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(TtSeries, tt_series_free)
 
-/* GPtrArray of TtSeries by the column "algorithm"; @columns are looked up in the header, others are
- * skipped. TT_PLOT_ERROR_FILE naming line and column. */
+/* GPtrArray of TtSeries by the column "algorithm", and by "protocol" if there is one; @columns are looked
+ * up in the header, others are skipped. TT_PLOT_ERROR_FILE naming line and column. */
 GPtrArray *tt_series_read(const char *csv_path, const char *const *columns, guint n_columns,
                           GError **error);
 

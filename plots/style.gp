@@ -18,6 +18,10 @@ colour(i) = colours[1 + i % 9]
 mark(i) = marks[1 + i % 9]
 dash(i) = 1 + i / 9
 
+# lines of one algorithm share its colour, their dashes tell protocols apart
+look(i) = colour(int(word(looks_colour, i + 1)))
+look_dash(i) = 1 + int(word(looks_dash, i + 1)) + int(word(looks_colour, i + 1)) / 9
+
 set border 3 linecolor rgb "#9a9a9a" linewidth 1
 set grid xtics ytics linecolor rgb grid_colour linewidth 1 linetype 1
 set tics nomirror out scale 0.6 textcolor rgb ink
@@ -34,17 +38,21 @@ stride = doublings > 22 ? 4 : doublings > 11 ? 2 : 1
 unit(p) = word("B KiB MiB GiB TiB PiB EiB", 1 + p / 10)
 set xtics ("" 1)
 do for [p = 0:62:stride] { set xtics add (sprintf("%d %s", 2**(p % 10), unit(p)) 2.0**p) }
+if (doublings < 3) { do for [p = 0:62] { set xtics add (sprintf("%g %s", 1.5 * 2**(p % 10), unit(p)) 1.5 * 2.0**p) } }
 
 # heading: what it is, below it what to note
 set label 1 plot_title at screen 0.022, screen 0.962 left noenhanced font ",21" textcolor rgb ink
 set label 2 plot_subtitle at screen 0.022, screen 0.925 left noenhanced font ",15" textcolor rgb faint
 
-# times: a label per factor of ten
-times = "0.01 0.1 1 10 100 1000 10000 100000 1000000 10000000 100000000"
-words = "10&ns 100&ns 1&µs 10&µs 100&µs 1&ms 10&ms 100&ms 1&s 10&s 100&s"
-space(word) = strstrt(word, "&") ? word[1:strstrt(word, "&") - 1]." ".word[strstrt(word, "&") + 1:*] : word
+# times: a label per factor of ten, more where there are few such factors
+decades = log10(y_max / y_min)
+steps = decades > 2.5 ? "1" : decades > 1 ? "1 2 5" : "1 1.5 2 3 4 5 6 8"
+time_label(us) = us < 0.999 ? sprintf("%g ns", 1e3 * us) : us < 999 ? sprintf("%g µs", us) : \
+                 us < 999e3 ? sprintf("%g ms", us / 1e3) : sprintf("%g s", us / 1e6)
 set ytics ("" 0.01)
-do for [k = 1:words(times)] { set ytics add (space(word(words, k)) real(word(times, k))) }
+do for [k = -2:8] {
+    do for [step in steps] { set ytics add (time_label(real(step) * 10.0**k) real(step) * 10.0**k) }
+}
 set logscale y 10
 set yrange [y_min:y_max]
 set key at screen 0.822, screen 0.868 left top Left reverse samplen 2.2 spacing 1.25 noenhanced

@@ -55,6 +55,32 @@ if command -v gnuplot >/dev/null; then
     rm -f ./*.png ./*.svg
 fi
 
+# what the numbers mean, in words; what was assumed and why
+"$TUTTI" compare --measured "$data/2026-gh200.txt" -b 4M >stdout 2>stderr || fail "one size: $(cat stderr)"
+has '# error > 0: predicted to take longer'
+has '# measured is 1.9x faster than predicted at 4 MiB: see whether'
+has 'pred.busbw  meas.busbw'
+if [ $json ]; then
+    "$TUTTI" compare --measured "$published/h100-2x4-ar-cloud.json" >stdout 2>stderr || fail "no date: $(cat stderr)"
+    grep -q 'not stated: no date in the file: taken as 2.' stderr || fail "no date: $(cat stderr)"
+    "$TUTTI" compare --measured "$published/dgxh100-1x8-ar.json" -b 1M >stdout 2>stderr || fail "a date: $(cat stderr)"
+    grep -q 'taken as 2.*, by date' stderr || fail "a date: $(cat stderr)"
+    sed 's/"date": *"[^"]*"/"date": "2018-05"/' "$published/dgxh100-1x8-ar.json" >ancient.keep
+    "$TUTTI" compare --measured ancient.keep -b 1M >stdout 2>stderr || fail "2018: $(cat stderr)"
+    grep -q 'NCCL before 2.4 is not modelled' stderr || fail "2018: $(cat stderr)"
+    # levels: a simulation needs a topology, bounds say nothing of a run
+    "$TUTTI" compare --measured "$published/dgxh100-1x8-ar.json" -b 64M --topo dgx-h100 --level flow -q >stdout 2>stderr ||
+        fail "flow: $(cat stderr)"
+    has 'times by simulating the plan'
+    want 2 'give --topo, or --level loggp' -- compare --measured "$published/dgxh100-1x8-ar.json" --level flow
+    want 2 'has loggp' -- compare --measured "$published/dgxh100-1x8-ar.json" --level bound
+    want 3 'no times in it: nothing to compare' -- compare --measured "$published/summit-v100-ratio.json" -q
+    want 2 'none of its sizes' -- compare --measured "$published/dgxh100-1x8-ar.json" -b 3 -q
+    "$TUTTI" compare --measured "$published/dgxh100-1x8-ar.json" "$published/summit-v100-ratio.json" -b 1M \
+        >stdout 2>stderr || fail "one of two has no times: $(cat stderr)"
+    grep -q 'left out: .*summit.*no times in it' stderr || fail "no times: $(cat stderr)"
+fi
+
 # bad input: one line, an exit code by class, nothing on standard output
 : >empty
 head -c 100000 /dev/urandom >garbage.keep

@@ -19,7 +19,7 @@ chooses 131072 tree ll
 chooses 262144 tree ll128
 chooses 524288 nvls-tree simple
 chooses 8589934592 nvls-tree simple
-has "# Chosen: tree ll up to 128 KiB, tree ll128 to 256 KiB, nvls-tree simple above"
+has "# Chosen at the sizes asked: tree ll up to 128 KiB, tree ll128 to 256 KiB, nvls-tree simple above"
 [ -s stderr ] && fail "something on standard error: $(cat stderr)"
 cp stdout first.keep
 want 0 - -- $h100 -b 8 -e 8G -f 2
@@ -71,6 +71,20 @@ chooses 1048576 tree ll
 grep -q ' \* nvls-tree ' stdout || fail "no star at the fastest: $(cat stdout)"
 want 0 - -- $h100 -b 1M --algo all
 [ "$(grep -vc '^#' stdout)" -eq 7 ] || fail "7 pairs are on: $(cat stdout)"
+grep -v '^#' stdout | grep -q 'latency: ' && fail "long words in the table: $(cat stdout)"
+# NCCL's own choice among them is named if it is over 3 % slower than the fastest, and only then.
+want 0 - -- $h100 -b 1M -e 1G -f 2 --algo all --csv
+cp stdout all.keep
+want 0 - -- $h100 -b 1M -e 1G -f 2 --csv
+awk -F, 'NR == FNR { if ($7 > 0 && (!($7 in best) || $13 < best[$7])) best[$7] = $13; next }
+    FNR > 1 && $13 > 1.03 * best[$7] { n++ } END { print n + 0 }' all.keep stdout >slow.keep
+want 0 - -- $h100 -b 1M -e 1G -f 2 --algo all
+line=$(grep "^# NCCL's choice at " stdout)
+if [ "$(cat slow.keep)" -eq 0 ]; then
+    [ -z "$line" ] || fail "no choice is slow: $line"
+else
+    echo "$line" | grep -Eq 'is predicted [0-9]+ % slower than [a-z0-9-]+ [a-z0-9]+: NCCL_ALGO=' || fail "a slow choice: $line"
+fi
 want 2 "nvls is off for AllReduce: NVLS across nodes needs CollNet" -- $h100 -b 1M --algo nvls
 want 2 "pat is off for AllReduce" -- $h100 -b 1M --algo ring,pat
 want 2 'no algorithm "rong"' -- $h100 --algo rong

@@ -5,7 +5,7 @@
 sweep="predict --topo hosts:4 -b 1K -e 1M -f 32 --algo ring,tree"
 want 0 - -- $sweep
 has "size         count      type   redop"
-has "# Fastest: "
+has "# Fastest at the sizes asked: "
 [ "$(grep -vc '^#' stdout)" -eq 6 ] || fail "wanted 3 sizes x 2 algorithms: $(cat stdout)"
 [ "$(grep -c ' \* ' stdout)" -eq 3 ] || fail "wanted one fastest per size"
 grep -v '^#' stdout | awk '{ for (i = 6; i <= NF; i++) if ($i ~ /^[0-9.]+$/) n++ } END { exit n < 36 }' ||

@@ -75,6 +75,26 @@ bad_csv_is_named(void)
     }
 }
 
+/* Protocols are lines of their own, and named only where they differ. */
+static void
+protocols_are_apart(void)
+{
+    g_autoptr(GPtrArray) all =
+        read_text("algorithm,protocol,bytes,time_us\n"
+                  "ring,ll,8,1\nring,simple,8,5\ntree,simple,8,2\nring,ll,16,3\n",
+                  NULL);
+    g_autoptr(GPtrArray) one = read_text("algorithm,protocol,bytes,time_us\n"
+                                         "ring,simple,8,1\ntree,simple,8,5\n",
+                                         NULL);
+
+    CU_ASSERT_EQUAL_FATAL(all->len, 3);
+    CU_ASSERT_STRING_EQUAL(((TtSeries *)all->pdata[0])->name, "ring ll");
+    CU_ASSERT_EQUAL(((TtSeries *)all->pdata[0])->points->len, 2);
+    CU_ASSERT_STRING_EQUAL(((TtSeries *)all->pdata[2])->name, "tree simple");
+    CU_ASSERT_EQUAL_FATAL(one->len, 2);
+    CU_ASSERT_STRING_EQUAL(((TtSeries *)one->pdata[1])->name, "tree");
+}
+
 /* The lower of both at every size, whoever has it. */
 static void
 lowest_is_the_envelope(void)
@@ -131,7 +151,8 @@ static void
 draws_both_formats(void)
 {
     g_autofree char *csv = in_folder("c.csv"), *prefix = in_folder("it's $a\"plot");
-    g_autofree char *png = g_strdup_printf("%s.png", prefix), *svg = g_strdup_printf("%s.svg", prefix);
+    g_autofree char *png = g_strdup_printf("%s.png", prefix),
+                    *svg = g_strdup_printf("%s.svg", prefix);
     g_autoptr(GError) error = NULL;
 
     if (!tt_plot_available(NULL)) {
@@ -142,11 +163,23 @@ draws_both_formats(void)
                         "algorithm,bytes,predicted_us,measured_us,error\n"
                         "ring,1024,2,2.5,-0.2\nring,1048576,200,180,0.111\ntree,1024,1,1,0\n",
                         -1, NULL);
-    CU_ASSERT_TRUE(tt_plot_compare(csv, prefix, "a 'title' with \"quotes\"; `date` $(date)", &error));
+    CU_ASSERT_TRUE(
+        tt_plot_compare(csv, prefix, "a 'title' with \"quotes\"; `date` $(date)", &error));
     CHECK_NO_ERROR(error);
     CU_ASSERT_TRUE(begins_with("it's $a\"plot.png", "\x89PNG", 4));
     CU_ASSERT_TRUE(begins_with("it's $a\"plot.svg", "<?xml", 5));
     CU_ASSERT_EQUAL(count_files(), 3); /* and nothing temporary */
+    g_file_set_contents(csv,
+                        "algorithm,protocol,bytes,time_us,busbw_gbps\n"
+                        "ring,ll,1024,2,0\nring,simple,1048576,200,10\n",
+                        -1, NULL);
+    CU_ASSERT_TRUE(tt_plot_predict(csv, prefix, "all", &error));
+    CHECK_NO_ERROR(error);
+    CU_ASSERT_TRUE(tt_plot_fastest(csv, prefix, "auto", &error));
+    CHECK_NO_ERROR(error);
+    CU_ASSERT_TRUE(tt_plot_nccl_choice(csv, prefix, "auto", &error));
+    CHECK_NO_ERROR(error);
+    CU_ASSERT_EQUAL(count_files(), 3);
     g_unlink(png);
     g_unlink(svg);
     g_unlink(csv);
@@ -172,6 +205,7 @@ main(void)
 {
     CU_TestInfo tests[] = {
         { "reads by name", reads_by_name },
+        { "protocols are apart", protocols_are_apart },
         { "bad csv is named", bad_csv_is_named },
         { "lowest is the envelope", lowest_is_the_envelope },
         { "magnitudes", magnitudes },

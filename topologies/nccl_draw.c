@@ -143,7 +143,8 @@ place_net(Placer *p, guint index, int above_y)
 
     tt_draw_box(p->draw.boxes, span.from, span.to, y, TT_LEAF_HEIGHT, "nic", tip);
     tt_draw_text(p->draw.boxes, x, y + 20, "name light", "%.10s", name);
-    tt_draw_text(p->draw.boxes, x, y + 37, "small light", "%s", speed);
+    tt_draw_text(p->draw.boxes, x, y + 37, "small light", "%s%s", speed,
+                 net->gdr ? "" : ", no gdr");
     tt_draw_text(p->draw.boxes, x, y + 53, "small light", "%s", pcie);
     wire_up(p, x, above_y, y, pci);
     return span;

@@ -61,11 +61,12 @@ draw_switch(TtDraw *d)
                            from, y, to - from, BAR_HEIGHT);
     if (differ)
         tt_draw_text(d->boxes, (from + to) / 2, y + 23, "name",
-                     "NVSwitch, %g GB/s per link each way", rate_of_link(d, first));
+                     "NVSwitch, NCCL counts %g GB/s per link each way", rate_of_link(d, first));
     else
         tt_draw_text(d->boxes, (from + to) / 2, y + 23, "name",
-                     to - from > 5 * TT_LEAF_WIDTH ? "NVSwitch, %g GB/s per GPU each way"
-                                                   : "NVSwitch, %g GB/s per GPU",
+                     to - from > 5 * TT_LEAF_WIDTH
+                         ? "NVSwitch, NCCL counts %g GB/s per GPU each way"
+                         : "NVSwitch, NCCL: %g GB/s per GPU",
                      common * rate_of_link(d, first));
     d->bottom = y + BAR_HEIGHT;
 }
@@ -133,8 +134,9 @@ draw_legend(TtDraw *d, const GArray *pairs, int x)
                                "<path d=\"M%d %dh36\" class=\"nvlink\" stroke-width=\"%u\" "
                                "opacity=\"%s\"/>\n",
                                x, d->bottom, MIN(2 * n, 9), n > 1 ? "0.9" : "0.55");
-        tt_draw_text(d->boxes, x + 44, d->bottom + 4, "label left", "%u link%s, %g GB/s each way",
-                     n, n > 1 ? "s" : "", n * rate_of_link(d, 0));
+        tt_draw_text(d->boxes, x + 44, d->bottom + 4, "label left",
+                     "%u link%s, NCCL counts %g GB/s each way", n, n > 1 ? "s" : "",
+                     n * rate_of_link(d, 0));
     }
 }
 
