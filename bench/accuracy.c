@@ -2,7 +2,7 @@
  *
  *     bench_accuracy [OPTION...] [FILE or FOLDER...]      default: bench/measurements
  *
- *     --model NAME     nccl: what NCCL's own table believes (see --help for the others)
+ *     --model NAME     what predicts: a row of bench/accuracy_model.h
  *     --in-place       in-place figures where a file has both
  *     --files          a line for each file as well
  *     --json FILE      every row and every figure
@@ -444,11 +444,16 @@ draw_all(const GPtrArray *runs, GError **error)
 static gboolean
 find_model(GError **error)
 {
+    g_autoptr(GString) names = NULL;
+
     for (model = tt_accuracy_models; model->name; model++)
         if (!model_name || !strcmp(model->name, model_name))
             return TRUE;
-    g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "--model %s: there is none (nccl)",
-                model_name);
+    names = g_string_new(NULL);
+    for (model = tt_accuracy_models; model->name; model++)
+        g_string_append_printf(names, "%s%s", names->len ? ", " : "", model->name);
+    g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "--model %s: must be one of %s",
+                model_name, names->str);
     return FALSE;
 }
 

@@ -1,7 +1,7 @@
 /* accuracy_model.h - what can be put to the test by bench/accuracy.
  */
 #pragma once
-#include "models/nccl_train.h"
+#include "bench/accuracy_flow.h"
 
 typedef struct {
     const char *name, *summary;
@@ -41,6 +41,8 @@ static const TtAccuracyModel tt_accuracy_models[] = {
     { "built-in",
       "this project's model with the constants compiled in, which have seen these files", NULL,
       tt_time_by_costs, NULL },
+    { "flow", "the same constants on a simulated plan, link by link: what tutti predict prints",
+      tt_begin_flow, tt_time_by_flow, tt_end_flow },
     { "nccl", "what NCCL's own table believes, made to choose by", NULL, tt_time_by_nccl, NULL },
     { NULL },
 };

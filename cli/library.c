@@ -1,5 +1,7 @@
 #include "cli/library.h"
+#include "cli/output.h"
 #include "cli/values.h"
+#include "models/nccl_graph_file.h"
 
 #include <math.h>
 #include <string.h>
@@ -202,6 +204,18 @@ func_of(TtCollective collective)
     return funcs[collective];
 }
 
+/* NCCL_GRAPH_DUMP_FILE: what one node found, as NCCL would write it. */
+static gboolean
+write_graphs(const TtLibrary *library, const TtNcclXml *node, guint n_nodes, GError **error)
+{
+    g_autofree char *text = NULL;
+
+    if (!library->env.graph_dump_file)
+        return TRUE;
+    text = tt_nccl_graph_file_text(library->unmerged, node, n_nodes, library->version, error);
+    return text && tt_output_write(library->env.graph_dump_file, text, error);
+}
+
 static gboolean
 search(TtLibrary *library, const TtOptions *options, TtReport *report, GError **error)
 {
@@ -221,6 +235,8 @@ search(TtLibrary *library, const TtOptions *options, TtReport *report, GError **
     node = tt_nccl_xml_of_topology(topo, error);
     if (!node || !tt_nccl_comm_init(&library->comm, node, n_nodes, library->version, &library->env,
                                     library->unmerged, error))
+        return FALSE;
+    if (!write_graphs(library, node, n_nodes, error))
         return FALSE;
     tt_nccl_machine_of_node(&library->machine, node, &library->comm);
     if (options->launch >= 0)

@@ -51,6 +51,8 @@ static const Variable variables[] = {
     { "NVLSTREE_MAX_CHUNKSIZE", WIDE, AT(nvls_tree_max_chunk_size), BUFFER, "bytes" },
     { "NET_OVERHEAD", NUMBER, AT(net_overhead_ns), 0, 1000000000, "nanoseconds" },
     { "IB_DISABLE", NUMBER, AT(ib_disable), 0, 1, "0 or 1" },
+    { "GRAPH_FILE", TEXT, AT(graph_file), 0, 0, "the path of a file to read" },
+    { "GRAPH_DUMP_FILE", TEXT, AT(graph_dump_file), 0, 0, "the path of a file to write" },
 };
 
 const char *
@@ -78,6 +80,8 @@ tt_nccl_env_clear(TtNcclEnv *env)
 {
     g_clear_pointer(&env->algo, g_free);
     g_clear_pointer(&env->proto, g_free);
+    g_clear_pointer(&env->graph_file, g_free);
+    g_clear_pointer(&env->graph_dump_file, g_free);
 }
 
 static const Variable *

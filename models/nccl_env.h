@@ -21,6 +21,8 @@ struct TtNcclEnv {
     gint64 nvls_chunk_size, nvls_tree_max_chunk_size;
     int net_overhead_ns;
     int ib_disable;
+    char *graph_file;      /* NCCL_GRAPH_FILE: a path; its graphs are not searched for */
+    char *graph_dump_file; /* NCCL_GRAPH_DUMP_FILE: where who searched writes the result */
 };
 
 void tt_nccl_env_init(TtNcclEnv *env); /* everything unset */

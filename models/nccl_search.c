@@ -4,6 +4,7 @@
  */
 #include "models/nccl_search.h"
 #include "models/nccl_channels.h"
+#include "models/nccl_graph_file.h"
 #include "models/nccl_graph_search.h"
 
 #define V TT_NCCL_VERSION
@@ -55,30 +56,46 @@ describe(TtNcclComm *comm, const TtNcclXml *node, const TtNcclSystem *system)
     comm->nvswitch = system->n[TT_SYS_NVS] > 0;
 }
 
-static void
-search(TtNcclComm *comm, const TtNcclPaths *paths, const TtNcclEnv *env)
-{
-    guint most = tt_nccl_max_channels(comm->version), rings;
-    TtNcclGraph *graph = comm->graph;
+typedef struct {
+    TtNcclComm *comm;
+    const TtNcclPaths *paths;
+    const TtNcclEnv *env;
+    const TtNcclGraphFile *file; /* NULL: none */
+} Search;
 
-    graph[TT_GRAPH_RING].pattern = TT_PATTERN_RING;
-    tt_nccl_graph_search(paths, env, FALSE, 1, most / 2, &graph[TT_GRAPH_RING]);
-    rings = graph[TT_GRAPH_RING].n_channels;
-    graph[TT_GRAPH_TREE].pattern = TT_PATTERN_BALANCED_TREE;
-    tt_nccl_graph_search(paths, env, FALSE, rings, rings, &graph[TT_GRAPH_TREE]);
+/* One graph: the file's, if it has it. */
+static void
+find(const Search *s, TtNcclGraphId id, guint pattern, guint min_channels, guint max_channels)
+{
+    TtNcclGraph *graph = &s->comm->graph[id];
+    gboolean collnet = id == TT_GRAPH_COLLNET_CHAIN || id == TT_GRAPH_COLLNET_DIRECT;
+
+    if (s->file && s->file->given[id]) {
+        *graph = s->file->graph[id];
+        return;
+    }
+    graph->pattern = pattern;
+    tt_nccl_graph_search(s->paths, s->env, collnet, min_channels, max_channels, graph);
+}
+
+static void
+search(const Search *s)
+{
+    TtNcclComm *comm = s->comm;
+    guint most = tt_nccl_max_channels(comm->version), rings;
+
+    find(s, TT_GRAPH_RING, TT_PATTERN_RING, 1, most / 2);
+    rings = comm->graph[TT_GRAPH_RING].n_channels;
+    find(s, TT_GRAPH_TREE, TT_PATTERN_BALANCED_TREE, rings, rings);
     if (comm->collnet) {
-        graph[TT_GRAPH_COLLNET_CHAIN].pattern = TT_PATTERN_TREE;
-        tt_nccl_graph_search(paths, env, TRUE, rings, rings, &graph[TT_GRAPH_COLLNET_CHAIN]);
-        if (comm->ranks_per_node > 1) {
-            graph[TT_GRAPH_COLLNET_DIRECT].pattern = TT_PATTERN_COLLNET_DIRECT;
-            tt_nccl_graph_search(paths, env, TRUE, 1, most, &graph[TT_GRAPH_COLLNET_DIRECT]);
-        }
-        comm->collnet = graph[TT_GRAPH_COLLNET_CHAIN].n_channels > 0;
+        find(s, TT_GRAPH_COLLNET_CHAIN, TT_PATTERN_TREE, rings, rings);
+        if (comm->ranks_per_node > 1)
+            find(s, TT_GRAPH_COLLNET_DIRECT, TT_PATTERN_COLLNET_DIRECT, 1, most);
+        comm->collnet = comm->graph[TT_GRAPH_COLLNET_CHAIN].n_channels > 0;
     }
     if (comm->nvls) {
-        graph[TT_GRAPH_NVLS].pattern = TT_PATTERN_NVLS;
-        tt_nccl_graph_search(paths, env, FALSE, 1, most, &graph[TT_GRAPH_NVLS]);
-        comm->nvls = graph[TT_GRAPH_NVLS].n_channels > 0;
+        find(s, TT_GRAPH_NVLS, TT_PATTERN_NVLS, 1, most);
+        comm->nvls = comm->graph[TT_GRAPH_NVLS].n_channels > 0;
     }
 }
 
@@ -88,6 +105,7 @@ tt_nccl_comm_init(TtNcclComm *comm, const TtNcclXml *node, guint n_nodes, guint 
 {
     g_autoptr(TtNcclSystem) system = NULL;
     g_autoptr(TtNcclPaths) paths = NULL;
+    g_autofree TtNcclGraphFile *file = NULL;
 
     if (n_nodes == 0 || n_nodes > G_MAXINT32 / TT_NCCL_MAX_GPUS) {
         g_set_error(error, TT_NCCL_ERROR, TT_NCCL_ERROR_USAGE,
@@ -103,6 +121,9 @@ tt_nccl_comm_init(TtNcclComm *comm, const TtNcclXml *node, guint n_nodes, guint 
                     n_nodes);
         return FALSE;
     }
+    if (env && env->graph_file &&
+        !(file = tt_nccl_graph_file_load(env->graph_file, system, env, error)))
+        return FALSE;
     memset(comm, 0, sizeof *comm);
     comm->version = version;
     comm->n_nodes = n_nodes;
@@ -119,7 +140,7 @@ tt_nccl_comm_init(TtNcclComm *comm, const TtNcclXml *node, guint n_nodes, guint 
     paths = tt_nccl_paths_new(system, env);
     comm->max_bw = paths->max_bw;
     comm->total_bw = paths->total_bw;
-    search(comm, paths, env);
+    search(&(Search){ comm, paths, env, file });
     if (unmerged)
         memcpy(unmerged, comm->graph, sizeof comm->graph);
     tt_nccl_channels_set(comm, env);

@@ -17,7 +17,9 @@
 /* What NCCL @version finds on @n_nodes nodes like @node: paths, graphs, channel counts. @env may be NULL.
  * GPUs in graphs are places in the node: positions in the order of ranks (without ranks: of CUDA device
  * numbers); nets are NCCL's numbers of them (dev), -1 with one node.
+ * Graphs of a file that @env names (NCCL_GRAPH_FILE, nccl_graph_file.h) take the place of searched ones.
  * The graphs are those of one node before (@unmerged, may be NULL, TT_N_GRAPHS of them) and after the merge
- * over nodes. TT_NCCL_ERROR_USAGE with one line if there is no GPU, or more than we can hold. */
+ * over nodes. TT_NCCL_ERROR_USAGE with one line if there is no GPU, or more than we can hold; what
+ * the file is refused for. */
 gboolean tt_nccl_comm_init(TtNcclComm *comm, const TtNcclXml *node, guint n_nodes, guint version,
                            const TtNcclEnv *env, TtNcclGraph *unmerged, GError **error);

@@ -93,6 +93,13 @@ mind_history(TtReplay *r)
         r->env.collnet_enable = 0;
 }
 
+/* Where it ran, not here. */
+static gboolean
+is_path(const char *name)
+{
+    return !strcmp(name, "NCCL_GRAPH_FILE") || !strcmp(name, "NCCL_GRAPH_DUMP_FILE");
+}
+
 /* The file's variables; those NCCL would not take are told and left out. */
 static void
 set_environment(TtReplay *r, const char *const *more)
@@ -104,8 +111,10 @@ set_environment(TtReplay *r, const char *const *more)
         g_autoptr(GError) why = NULL;
         gboolean used;
 
-        if (g_str_has_prefix(var->name, "NCCL_") &&
-            !tt_nccl_env_set(&r->env, var->name, var->value, &used, &why))
+        if (is_path(var->name))
+            note(r, "left out: %s names a file of the machine that was measured", var->name);
+        else if (g_str_has_prefix(var->name, "NCCL_") &&
+                 !tt_nccl_env_set(&r->env, var->name, var->value, &used, &why))
             note(r, "left out: %s", why->message);
     }
     if (m->algo && !tt_measured_env(m, "NCCL_ALGO"))
@@ -118,6 +127,8 @@ set_environment(TtReplay *r, const char *const *more)
         if (parts[0] && parts[1]) /* checked by whoever took them */
             tt_nccl_env_set(&r->env, parts[0], parts[1], NULL, NULL);
     }
+    if (r->env.graph_dump_file)
+        note(r, "NCCL_GRAPH_DUMP_FILE is not written for measurements: tutti predict writes it");
 }
 
 /* What the AWS plug-in sets on its platforms unless it is set: aws-ofi-nccl, table of EC2 platforms. */

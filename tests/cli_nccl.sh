@@ -109,6 +109,21 @@ want 2 "must be NAME=VALUE" -- $h100 -b 8 --env =Ring
 want 0 - -- $h100 -b 8 --env NCCL_AGLO=Ring
 grep -q 'NCCL_AGLO changes nothing here (did you mean NCCL_ALGO?)' stderr || fail "$(cat stderr)"
 want 2 "goes with --library nccl" -- predict --topo dgx-h100:2 -b 8 --env NCCL_ALGO=Ring
+# Graphs written and read back choose alike, on every command that searches; bad files are one line.
+want 0 - -- $h100 -b 8 -e 64M -f 8
+grep -v '^# env' stdout >found.keep
+want 0 - -- $h100 -b 8 -e 64M -f 8 --env NCCL_GRAPH_DUMP_FILE=graphs.keep
+grep -v '^# env' stdout | cmp -s - found.keep || fail "writing graphs changes the answer"
+grep -q '<graph id="3" pattern="5"' graphs.keep || fail "no NVLS graph: $(head -c 300 graphs.keep)"
+want 3 'NCCL_GRAPH_FILE: ' -- $h100 -b 8 --env NCCL_GRAPH_FILE=none.xml
+want 3 'no-such-folder' -- $h100 -b 8 --env NCCL_GRAPH_DUMP_FILE=no-such-folder/graphs.xml
+if ! "$TUTTI" topo show ./graphs.keep 2>&1 | grep -q 'reads no XML'; then
+    want 0 - -- $h100 -b 8 -e 64M -f 8 --env NCCL_GRAPH_FILE=graphs.keep
+    grep -v '^# env' stdout | cmp -s - found.keep || fail "graphs of a file change the answer"
+    want 0 - -- verify --topo dgx-h100:2 --library nccl-2.27.7 -b 4096 --env NCCL_GRAPH_FILE=graphs.keep
+    want 3 'graph 0: channel 0: 8 GPUs, and the node has 4' -- predict --topo a100-4:2 --library nccl -b 8 \
+        --env NCCL_GRAPH_FILE=graphs.keep
+fi
 # Fewer channels are fewer.
 want 0 - -- $h100 -b 1G --algo ring --env NCCL_MAX_NCHANNELS=4
 grep -Eq ' ring +(ll128|simple) +4 ' stdout || fail "4 channels: $(tail -1 stdout)"
