@@ -18,7 +18,7 @@ typedef struct {
     TtTopology *topo; /* NULL: none could be made */
 } TtFlowMachine;
 
-static void
+static inline void
 tt_flow_machine_free(gpointer data)
 {
     TtFlowMachine *machine = data;
@@ -48,20 +48,20 @@ tt_flow_machine_new(const TtReplay *replay)
 }
 
 /* Files of a machine, each made when its first row is asked for. */
-static gpointer
+static inline gpointer
 tt_begin_flow(const GPtrArray *training)
 {
     (void)training;
     return g_hash_table_new_full(NULL, NULL, NULL, tt_flow_machine_free);
 }
 
-static void
+static inline void
 tt_end_flow(gpointer machines)
 {
     g_hash_table_unref(machines);
 }
 
-static double
+static inline double
 tt_time_by_flow(const TtReplay *replay, const TtMeasuredRow *row, const TtNcclChoice *choice,
                 gpointer machines)
 {

@@ -13,7 +13,7 @@ typedef struct {
     void (*release)(gpointer constants);
 } TtAccuracyModel;
 
-static gpointer
+static inline gpointer
 tt_fit_costs(const GPtrArray *training)
 {
     TtNcclCosts *costs = tt_nccl_costs_new();
@@ -28,7 +28,7 @@ tt_fit_costs(const GPtrArray *training)
     return costs;
 }
 
-static void
+static inline void
 tt_free_costs(gpointer costs)
 {
     tt_nccl_costs_free(costs);

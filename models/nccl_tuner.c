@@ -127,6 +127,13 @@ ll128_reach(const TtNcclModel *m)
     return c2c ? TT_PATH_PXN : TT_PATH_PXB;
 }
 
+/* What the search puts where it found nothing: 0.1 GB/s over anything. */
+static gboolean
+is_stand_in(const TtNcclGraph *graph)
+{
+    return graph->n_channels == 1 && graph->type_intra == TT_PATH_SYS && graph->bw_intra < 0.11;
+}
+
 /* LL128 needs 128-byte stores to arrive whole: known to hold only over some wires and GPUs. */
 static const char *
 ll128_why_not(const TtNcclModel *m, guint algo)
@@ -145,7 +152,8 @@ ll128_why_not(const TtNcclModel *m, guint algo)
     if (comm->min_cc != comm->max_cc && !(comm->version >= V(2, 30, 0) && cc >= 90))
         return "LL128 needs GPUs of one kind";
     if (graph->type_intra > (comm->version < V(2, 18, 3) ? TT_PATH_NVL : TT_PATH_NVB))
-        return "LL128 needs NVLink between GPUs";
+        return is_stand_in(graph) ? "the search found no such graph; its stand-in is no NVLink"
+                                  : "LL128 needs NVLink between GPUs";
     if (graph->type_inter > ll128_reach(m))
         return "LL128 needs a NIC nearer to the GPU";
     return NULL;

@@ -279,6 +279,24 @@ fabrics_and_nics_count(void)
     CHECK(half > 1.4 * all_nics && half < 2.1 * all_nics, "4 NICs %.0f us, 8 %.0f", half, all_nics);
 }
 
+/* A NIC at a quarter of its speed: NCCL does without it if it knows, and waits for it if not. */
+static void
+slow_nics_are_avoided_or_waited_for(void)
+{
+    static const TtNcclAlgo algos[] = { TT_NCCL_RING, TT_NCCL_NVLS_TREE };
+
+    for (guint i = 0; i < G_N_ELEMENTS(algos); i++) {
+        double healthy = time_with("dgx-h100:4", NULL, GIB, algos[i]);
+        double known = time_with("dgx-h100:4", "nic.slower=3: 100 Gbit/s", GIB, algos[i]);
+        double unknown = time_with("dgx-h100:4", "nic.degraded=3: 100 Gbit/s", GIB, algos[i]);
+
+        CHECK(known > healthy && known < 8.0 / 7 * 1.1 * healthy, "%s: known %.0f us, healthy %.0f",
+              tt_nccl_algo_name(algos[i]), known, healthy);
+        CHECK(unknown > 2.5 * healthy && unknown < 4.2 * healthy,
+              "%s: unknown %.0f us, healthy %.0f", tt_nccl_algo_name(algos[i]), unknown, healthy);
+    }
+}
+
 /* Two GPUs with a NIC each, and what NIC 1's part of the file says instead. "DIR/nics.xml:2"; the directory is the
  * caller's. */
 static char *
@@ -444,6 +462,7 @@ main(void)
         { "a ring crosses nodes twice a lap", a_ring_crosses_twice_as_often_as_there_are_nodes },
         { "trees have their depth", trees_have_their_depth },
         { "fabrics and NICs count", fabrics_and_nics_count },
+        { "slow NICs", slow_nics_are_avoided_or_waited_for },
         { "bounds sum unequal NICs", bounds_sum_unequal_nics },
         { "short cuts change nothing", short_cuts_change_nothing },
         { "plans are right", plans_are_right },

@@ -308,6 +308,37 @@ more_nics_than_gpus_are_all_used(void)
     CHECK(f->comm.n_channels == 32, "%u", f->comm.n_channels);
 }
 
+/* A GPU and a NIC below each switch: from 2.21 to 2.28 GPUs before Hopper are allowed no way to a net beyond PXN,
+ * but the second GPU of a balanced tree receives over the CPU, as PXN is for sending. */
+static void
+ampere_with_a_nic_each_has_no_tree(void)
+{
+    static const NcclSystem system = { "pairs", "GenuineIntel", 6, 143, 1, 2, 1, 1, 32, 80,
+                                       6,       200000 };
+    static const struct {
+        const char *name, *no_pxn;
+        guint n_channels;
+        double bw_inter;
+    } rows[] = { { "2.20.5", NULL, 2, 24 },
+                 { "2.21.5", NULL, 1, 0.1 },
+                 { "2.27.7", NULL, 1, 0.1 },
+                 { "2.27.7", "without PXN", 2, 24 },
+                 { "2.29.7", NULL, 2, 24 } };
+    g_autoptr(TtNcclXml) xml = nccl_system_xml(&system);
+
+    for (guint r = 0; r < G_N_ELEMENTS(rows); r++) {
+        TtNcclEnv env = unset_env();
+        g_autofree Found *found = NULL;
+
+        env.pxn_disable = rows[r].no_pxn ? 1 : TT_NCCL_UNSET;
+        found = find(xml, 2, rows[r].name, &env);
+        CHECK_ROW(&rows[r], found->comm.graph[TT_GRAPH_TREE].n_channels == rows[r].n_channels &&
+                                found->comm.graph[TT_GRAPH_RING].n_channels == rows[r].n_channels);
+        CHECK_ROW(&rows[r],
+                  fabs(found->comm.graph[TT_GRAPH_TREE].bw_inter - rows[r].bw_inter) < 1e-3);
+    }
+}
+
 static void
 the_same_machine_gives_the_same_answer(void)
 {
@@ -327,6 +358,7 @@ main(void)
         { "GPUs are places and nets are numbers", gpus_are_places_and_nets_are_numbers },
         { "environment changes the search", environment_changes_the_search },
         { "more NICs than GPUs are all used", more_nics_than_gpus_are_all_used },
+        { "Ampere with a NIC each has no tree", ampere_with_a_nic_each_has_no_tree },
         { "the same machine gives the same answer", the_same_machine_gives_the_same_answer },
         CU_TEST_INFO_NULL,
     };

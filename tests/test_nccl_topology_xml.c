@@ -2,6 +2,7 @@
 #include "tests/nccl_xml_check.h"
 
 #include <glib/gstdio.h>
+#include <math.h>
 #include <unistd.h>
 
 /* --- topologies as NCCL would find them --------------------------------------------------------
@@ -117,10 +118,11 @@ test_trays(void)
  */
 
 static TtTopology *
-open_text(const char *text, const char *count, const char *const *settings, GError **error)
+open_as(const char *pattern, const char *text, const char *count, const char *const *settings,
+        GError **error)
 {
     g_autofree char *path = NULL, *with_count = NULL;
-    int fd = g_file_open_tmp("tt_XXXXXX.xml", &path, NULL);
+    int fd = g_file_open_tmp(pattern, &path, NULL);
     TtTopology *topo;
 
     g_assert(fd >= 0);
@@ -130,6 +132,12 @@ open_text(const char *text, const char *count, const char *const *settings, GErr
     topo = tt_topology_open(with_count, settings, error);
     g_unlink(path);
     return topo;
+}
+
+static TtTopology *
+open_text(const char *text, const char *count, const char *const *settings, GError **error)
+{
+    return open_as("tt_XXXXXX.xml", text, count, settings, error);
 }
 
 /* Every preset, written as NCCL would and read again, has the routes of the preset. */
@@ -210,6 +218,89 @@ test_unusual(void)
     CU_ASSERT_DOUBLE_EQUAL(tt_topology_rank_out_bytes_per_s(topo, 1), 15.754e9 * 0.762, 1e7);
 }
 
+/* The .ini form keeps what NCCL's search reads. */
+static void
+test_kept_by_ini(void)
+{
+    const char *text =
+        "<system version=\"1\"><cpu numaid=\"0\" arch=\"x86_64\" vendor=\"GenuineIntel\">"
+        "<pci busid=\"1\" link_speed=\"5 GT/s\" link_width=\"16\"><gpu dev=\"0\" sm=\"80\" "
+        "rank=\"0\" gdr=\"1\"/></pci>"
+        "<pci busid=\"2\" link_speed=\"8 GT/s\" link_width=\"8\"><gpu dev=\"1\" sm=\"80\" "
+        "rank=\"1\" gdr=\"0\"/></pci>"
+        "<pci busid=\"6\" link_speed=\"16 GT/s\" link_width=\"8\"><nic>"
+        "<net name=\"mlx5_0\" dev=\"0\" speed=\"25000\" gdr=\"1\"/>"
+        "<net name=\"mlx5_1\" dev=\"1\" speed=\"25000\" gdr=\"1\"/></nic></pci>"
+        "<pci busid=\"4\" link_speed=\"2.5 GT/s\" link_width=\"16\"><nic>"
+        "<net name=\"mlx5_2\" dev=\"2\" speed=\"400000\" gdr=\"1\"/></nic></pci>"
+        "<pci busid=\"5\"><nic><net name=\"mlx5_3\" dev=\"3\" speed=\"100000\" "
+        "gdr=\"0\"/></nic></pci>"
+        "</cpu></system>";
+    GError *error = NULL;
+    g_autoptr(TtTopology) topo = open_text(text, ":2", NULL, &error), again = NULL;
+    g_autoptr(TtNcclXml) before = NULL, after = NULL;
+    g_autofree char *ini = topo ? tt_topology_to_ini(topo) : NULL;
+
+    CHECK_NO_ERROR(error);
+    again = ini ? open_as("tt_XXXXXX.ini", ini, "", NULL, &error) : NULL;
+    CHECK_NO_ERROR(error);
+    if (!again)
+        return;
+    before = tt_nccl_xml_of_topology(topo, NULL);
+    after = tt_nccl_xml_of_topology(again, &error);
+    CHECK_NO_ERROR(error);
+    CHECK(before->pci->len == after->pci->len, "%u PCI devices", after->pci->len);
+    for (guint i = 0; i < MIN(before->pci->len, after->pci->len); i++) {
+        const TtXmlPci *a = &g_array_index(before->pci, TtXmlPci, i);
+        const TtXmlPci *b = &g_array_index(after->pci, TtXmlPci, i);
+
+        CHECK(a->link_gts == b->link_gts && a->link_width == b->link_width,
+              "%u: %g GT/s x%u, was %g x%u", i, b->link_gts, b->link_width, a->link_gts,
+              a->link_width);
+    }
+    for (guint i = 0; i < 2; i++)
+        CHECK(g_array_index(before->gpu, TtXmlGpu, i).gdr ==
+                  g_array_index(after->gpu, TtXmlGpu, i).gdr,
+              "GPU %u", i);
+    for (guint i = 0; i < 4; i++) {
+        const TtXmlNet *a = &g_array_index(before->net, TtXmlNet, i);
+        const TtXmlNet *b = &g_array_index(after->net, TtXmlNet, i);
+
+        CHECK(a->speed_mbps == b->speed_mbps && a->gdr == b->gdr && a->pci == b->pci,
+              "NIC %u: %d Mbit/s on PCI device %u", i, b->speed_mbps, b->pci);
+    }
+}
+
+/* A NIC that came up slow, seen by NCCL or not; both send as little. Healthy ones are held up by
+ * PCIe, 63.0154 GB/s by 76.2 %. */
+static void
+test_slow_nics(void)
+{
+    static const struct {
+        const char *setting;
+        int mbps;
+        double node_gbytes_per_s;
+    } rows[] = { { "nic.slower=3: 100 Gbit/s", 100000, 7 * 48.0175 + 12.25 },
+                 { "nic.degraded=3: 100 Gbit/s", 400000, 7 * 48.0175 + 12.25 },
+                 { "nic.slower=3: 800 Gbit/s", 400000, 8 * 48.0175 } };
+
+    for (guint r = 0; r < G_N_ELEMENTS(rows); r++) {
+        const char *settings[] = { rows[r].setting, NULL };
+        GError *error = NULL;
+        g_autoptr(TtTopology) topo = tt_topology_open("dgx-h100:2", settings, &error);
+        g_autoptr(TtNcclXml) xml = topo ? tt_nccl_xml_of_topology(topo, &error) : NULL;
+
+        CHECK_NO_ERROR(error);
+        if (!xml)
+            continue;
+        CHECK(g_array_index(xml->net, TtXmlNet, 3).speed_mbps == rows[r].mbps, "%s",
+              rows[r].setting);
+        CHECK(fabs(tt_topology_any_nic_node_out_bytes_per_s(topo, 0) / 1e9 -
+                   rows[r].node_gbytes_per_s) < 0.01,
+              "%s: %g", rows[r].setting, tt_topology_any_nic_node_out_bytes_per_s(topo, 0));
+    }
+}
+
 static void
 test_no_gpus(void)
 {
@@ -232,6 +323,8 @@ static CU_TestInfo tests[] = {
     { "a preset, written and read", test_there_and_back },
     { "the file is kept", test_file_is_kept },
     { "unusual nodes", test_unusual },
+    { "kept by the .ini form", test_kept_by_ini },
+    { "slow NICs", test_slow_nics },
     { "no GPUs", test_no_gpus },
     CU_TEST_INFO_NULL,
 };

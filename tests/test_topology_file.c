@@ -51,6 +51,13 @@ bad_usage(void)
         { "no percent", "dgx-h100", "link nvlink.efficiency=0.8", "must be 1 % to 100 %" },
         { "over 100 %", "dgx-h100", "link nvlink.efficiency=120 %", "must be 1 % to 100 %" },
         { "yes and no", "dgx-h100", "node.pxn=maybe", "must be yes or no" },
+        { "no such NIC", "dgx-h100", "nic.slower=8: 100 Gbit/s",
+          "\"8: 100 Gbit/s\" is not NUMBER: RATE with a NIC 0..7" },
+        { "no rate", "dgx-h100", "nic.degraded=0: 100", "is not NUMBER: RATE" },
+        { "no such GPU", "dgx-h100", "node.without-gdr=gpu-8", "is no GPU or NIC of the node" },
+        { "neither GPU nor NIC", "dgx-h100", "node.without-gdr=cpu-0", "is no GPU or NIC" },
+        { "no lanes", "dgx-h100", "link pcie.pcie=32 GT/s", "must be like \"32 GT/s x16\"" },
+        { "not PCIe", "dgx-h100", "link nvlink.pcie=unknown", "links of kind pcie" },
         { "an unknown basis", "dgx-h100", "nic.latency=1 us ; guess: me", "basis: source" },
     };
 

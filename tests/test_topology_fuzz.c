@@ -58,6 +58,11 @@ static const char *const words[] = {
     "\nspines = 65536\n",
     "\nnodes-per-leaf = 1\n",
     "\noversubscription = 1000\n",
+    "\nslower = 0: 1 GB/s, 1: 100 Gbit/s\n",
+    "\ndegraded = 0: 1 kB/s\n",
+    "\nwithout-gdr = gpu-0 nic-0\n",
+    "\npcie = 8 GT/s x8\n",
+    "\npcie = unknown\n",
 };
 
 /* A mutant that is accepted must still be a topology. */

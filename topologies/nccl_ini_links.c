@@ -27,14 +27,17 @@ pcie_head(const char *from, const char *to, const TtXmlPci *pci)
     gboolean stated = pci->link_gts > 0 && pci->link_width > 0;
     double gts = pci->link_gts > 0 ? pci->link_gts : 8;
     guint width = pci->link_width > 0 ? pci->link_width : 16;
+    g_autofree char *reported = g_strdup_printf("%g GT/s x%u", gts, width);
 
     return g_strdup_printf(
         "[link pcie-%s-%s-%gx%u%s]\nfrom = %s\nto = %s\nkind = pcie\n"
         "bandwidth = %.6g GB/s ; %s %g GT/s x%u\n"
         "efficiency = 76.2 %% ; fitted: NCCL counts 12 GB/s for 8 GT/s x16\n"
-        "latency = " TT_INI_PCIE_LATENCY "\n",
+        "latency = " TT_INI_PCIE_LATENCY "\n"
+        "pcie = %s ; spec: the file's\n",
         from, to, gts, width, stated ? "" : "-assumed", from, to, tt_pcie_gbytes_per_s(gts, width),
-        stated ? "spec: the file's" : "assumed: NCCL's where the file says none,", gts, width);
+        stated ? "spec: the file's" : "assumed: NCCL's where the file says none,", gts, width,
+        pci->link_gts > 0 || pci->link_width > 0 ? reported : "unknown");
 }
 
 /* Where the PCI device itself is nothing of ours: two ports, or no PCI device at all. */
@@ -47,20 +50,9 @@ local_head(const char *from, const char *to)
                            from, to, from, to);
 }
 
-/* A NIC slower than the fastest: [nic] is one speed, so its own stands here. */
-static char *
-slow_nic_head(const char *to, guint mbps)
-{
-    return g_strdup_printf("[link slow-nic-%s-%u]\nfrom = nic\nto = %s\nkind = pcie\n"
-                           "bandwidth = %g Gbit/s ; spec: the file's speed of this NIC\n"
-                           "efficiency = 97 %% ; assumed: as other NICs\n"
-                           "latency = " TT_INI_PCIE_LATENCY "\n",
-                           to, mbps, to, mbps / 1000.0);
-}
-
 /* The wire from @kind @number on PCI device @pci (TT_NO_INDEX: right below @cpu) upwards. */
 static void
-add_device(TtIniWriter *w, const char *kind, guint number, guint pci, guint cpu, guint slow_mbps)
+add_device(TtIniWriter *w, const char *kind, guint number, guint pci, guint cpu)
 {
     gboolean to_cpu = pci == TT_NO_INDEX;
     guint to = cpu;
@@ -68,19 +60,13 @@ add_device(TtIniWriter *w, const char *kind, guint number, guint pci, guint cpu,
 
     if (!to_cpu && tt_ini_is_switch(w, pci)) {
         to = w->switch_number[pci];
-        head =
-            slow_mbps ? slow_nic_head("pcie-switch", slow_mbps) : local_head(kind, "pcie-switch");
+        head = local_head(kind, "pcie-switch");
     } else {
         const TtXmlPci *own = to_cpu ? NULL : tt_ini_pci_at(w, pci);
 
         to_cpu = !own || own->parent == TT_NO_INDEX;
         to = to_cpu ? cpu : w->switch_number[own->parent];
-        if (slow_mbps)
-            head = slow_nic_head(to_cpu ? "cpu" : "pcie-switch", slow_mbps);
-        else if (own)
-            head = pcie_head(kind, to_cpu ? "cpu" : "pcie-switch", own);
-        else
-            head = local_head(kind, "cpu");
+        head = own ? pcie_head(kind, to_cpu ? "cpu" : "pcie-switch", own) : local_head(kind, "cpu");
     }
     add_pair(w, head, number, to, 1);
 }
@@ -91,13 +77,12 @@ add_devices(TtIniWriter *w)
     for (guint i = 0; i < w->gpus->len; i++) {
         guint pci = tt_ini_gpu_at(w, g_array_index(w->gpus, guint, i))->pci;
 
-        add_device(w, "gpu", i, pci, tt_ini_pci_at(w, pci)->cpu, 0);
+        add_device(w, "gpu", i, pci, tt_ini_pci_at(w, pci)->cpu);
     }
     for (guint i = 0; i < w->nets->len; i++) {
         const TtXmlNet *net = tt_ini_net_at(w, g_array_index(w->nets, guint, i));
-        guint mbps = tt_ini_mbps_of(net);
 
-        add_device(w, "nic", i, net->pci, net->cpu, mbps < w->nic_mbps ? mbps : 0);
+        add_device(w, "nic", i, net->pci, net->cpu);
     }
     for (guint i = 0; i < w->xml->pci->len; i++) {
         const TtXmlPci *pci = tt_ini_pci_at(w, i);

@@ -151,8 +151,10 @@ lint_speeds(TtLint *l)
                 l, TT_LINT_WARNING, "nic-speed", g_strdup_printf("%g Gbit/s", speed / 1000.0),
                 tt_lint_name_net(l, i),
                 g_strdup_printf("%g Gbit/s, as the fastest NIC", most / 1000.0),
-                "a ring over all NICs runs at the slowest one's pace; a link that came up slow, or "
-                "a NIC that belongs out of NCCL_IB_HCA");
+                "a channel over it runs at its pace, so the search leaves it out where the others "
+                "make faster ones, and loses a NIC; a link that came up slow, or a NIC that "
+                "belongs "
+                "out of NCCL_IB_HCA");
         else if (!is_usual_speed(speed))
             tt_lint_add(l, TT_LINT_NOTE, "nic-speed-odd",
                         g_strdup_printf("%g Gbit/s", speed / 1000.0), tt_lint_name_net(l, i),

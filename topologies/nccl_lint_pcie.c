@@ -86,8 +86,13 @@ lint_link(TtLint *l, guint i)
         tt_lint_add(
             l, TT_LINT_WARNING, "pcie-speed", name_rate(pci), tt_lint_name_pci(l, i),
             g_strdup_printf("%s, as %s", speed, other),
-            "the slowest PCIe link limits every ring over the network: reseat the card, look at "
-            "its slot and at lspci's LnkSta");
+            role_of(l, i) == IS_NIC
+                ? "a channel over it runs at its pace, so the search leaves it out where the "
+                  "others "
+                  "make faster ones, and loses a NIC: reseat the card, look at its slot and at "
+                  "lspci's LnkSta"
+                : "a channel over it runs at its pace, and every ring passes every GPU: reseat the "
+                  "card, look at its slot and at lspci's LnkSta");
         return;
     }
     if (role_of(l, i) == IS_NIC && nic_needs(l, i) > rate(pci) * 128 / 130)

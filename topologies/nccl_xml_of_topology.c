@@ -103,10 +103,14 @@ add_pci(Maker *m, guint device, guint cpu, guint parent)
     case TT_DEVICE_NIC: pci.class_id = 0x020700; break;
     default: pci.class_id = 0x060400; break;
     }
-    if (m->parent[device] != NO_DEVICE)
+    if (m->parent[device] != NO_DEVICE && links_of(m->t, m->uplink[device]) > 1) {
         tt_pcie_nearest(bundle_of(m->t, m->uplink[device])->bytes_per_s *
                             links_of(m->t, m->uplink[device]),
                         &pci.link_gts, &pci.link_width);
+    } else if (m->parent[device] != NO_DEVICE) {
+        pci.link_gts = bundle_of(m->t, m->uplink[device])->pcie_gts;
+        pci.link_width = bundle_of(m->t, m->uplink[device])->pcie_width;
+    }
     m->pci[device] = m->xml->pci->len;
     g_array_append_val(m->xml->pci, pci);
     return m->pci[device];
@@ -119,7 +123,7 @@ add_gpu(Maker *m, guint device, guint pci)
                      .dev = (int)device_number(m->t, device),
                      .rank = (int)device_number(m->t, device),
                      .sm = m->t->sm,
-                     .gdr = m->t->gdr };
+                     .gdr = m->t->gdr && !m->t->without_gdr[device] };
 
     g_array_append_val(m->xml->gpu, gpu);
 }
@@ -139,16 +143,24 @@ add_net(Maker *m, guint device, guint pci, guint cpu)
                                                            : "net",
                                              number),
                      .dev = number,
-                     .speed_mbps = (int)round(MIN(cable->bytes_per_s * 8e-6, G_MAXINT32)),
+                     .speed_mbps =
+                         (int)round(MIN(t->nic_reported_bytes_per_s[number] * 8e-6, G_MAXINT32)),
                      .port = 1,
                      .latency_us = t->nic_reported_latency_s * 1e6,
                      .guid = g_strdup_printf("0x%x", 0x1001 + number),
                      .max_conn = 131072,
-                     .gdr = t->gdr,
+                     .gdr = t->gdr && !t->without_gdr[device],
                      .coll = t->sharp,
                      .keep = TRUE };
 
     g_array_append_val(m->xml->net, net);
+}
+
+/* Links faster than any PCIe are no links. */
+static gboolean
+is_inside_device(const Maker *m, guint device)
+{
+    return bundle_of(m->t, m->uplink[device])->bytes_per_s >= 1e12;
 }
 
 /* @device's children in the tree, and theirs. @pci: its own, TT_NO_INDEX for a CPU. */
@@ -163,6 +175,12 @@ add_below(Maker *m, guint device, guint cpu, guint pci)
 
         if (m->parent[d] != device || d == device)
             continue;
+        if (kind == TT_DEVICE_NIC && is_inside_device(m, d)) { /* a port of what is above */
+            if (pci != TT_NO_INDEX)
+                g_array_index(m->xml->pci, TtXmlPci, pci).class_id = 0x020700;
+            add_net(m, d, pci, cpu);
+            continue;
+        }
         own = add_pci(m, d, cpu, pci);
         if (kind == TT_DEVICE_GPU)
             add_gpu(m, d, own);

@@ -146,12 +146,53 @@ count_trays(const TtIniWriter *w)
     return n > 1 && n <= 64 && w->xml->cpu->len % n == 0 ? n : 1;
 }
 
+/* One fact for all, or who goes without. */
+static void
+write_gdr(TtIniWriter *w)
+{
+    g_autoptr(GString) without = g_string_new(NULL);
+    guint n = 0;
+
+    for (guint i = 0; i < w->gpus->len; i++) {
+        if (tt_ini_gpu_at(w, g_array_index(w->gpus, guint, i))->gdr)
+            continue;
+        g_string_append_printf(without, " gpu-%u", i);
+        n++;
+    }
+    for (guint i = 0; i < w->nets->len; i++) {
+        if (tt_ini_net_at(w, g_array_index(w->nets, guint, i))->gdr)
+            continue;
+        g_string_append_printf(without, " nic-%u", i);
+        n++;
+    }
+    if (n == w->gpus->len + w->nets->len)
+        g_string_append(w->text, "gdr = no ; spec: the file's\n");
+    else if (n > 0)
+        g_string_append_printf(w->text, "without-gdr =%s ; spec: the file's\n", without->str);
+}
+
+static void
+write_slower_nics(TtIniWriter *w)
+{
+    const char *before = "slower = ";
+
+    for (guint i = 0; i < w->nets->len; i++) {
+        guint mbps = tt_ini_mbps_of(tt_ini_net_at(w, g_array_index(w->nets, guint, i)));
+
+        if (mbps >= w->nic_mbps)
+            continue;
+        g_string_append_printf(w->text, "%s%u: %.10g Gbit/s", before, i, mbps / 1000.0);
+        before = ", ";
+    }
+    if (before[0] == ',')
+        g_string_append(w->text, " ; spec: the file's speeds\n");
+}
+
 static void
 write_node(TtIniWriter *w, gboolean nvswitch)
 {
     const TtXmlGpu *first = tt_ini_gpu_at(w, g_array_index(w->gpus, guint, 0));
     guint trays = count_trays(w);
-    gboolean gdr = FALSE;
 
     g_string_append_printf(w->text, "[node]\ngpus = %u\ncpus = %u\npcie-switches = %u\n",
                            w->gpus->len, w->xml->cpu->len, w->n_switches);
@@ -161,10 +202,7 @@ write_node(TtIniWriter *w, gboolean nvswitch)
     if (first->sm >= 10)
         g_string_append_printf(w->text, "sm = %u ; spec: the file's\n", first->sm);
     write_cpu(w);
-    for (guint i = 0; i < w->gpus->len; i++)
-        gdr |= tt_ini_gpu_at(w, g_array_index(w->gpus, guint, i))->gdr;
-    if (!gdr)
-        g_string_append(w->text, "gdr = no ; spec: the file's\n");
+    write_gdr(w);
     if (trays > 1)
         g_string_append_printf(w->text, "trays = %u ; spec: the file's\n", trays);
 }
@@ -192,6 +230,7 @@ write_nics(TtIniWriter *w)
                            "write through one switch\n",
                            ib ? "ib" : "ethernet", w->nic_mbps / 1000.0,
                            w->nic_mbps >= 400000 ? "98" : "97");
+    write_slower_nics(w);
     if (latency_us > 0)
         g_string_append_printf(w->text, "reported-latency = %.10g us ; spec: the file's\n",
                                MIN(latency_us, 1e6));

@@ -24,12 +24,22 @@ static const struct {
 const char *const tt_node_keys[] = { "gpus",   "hosts",    "processes",     "cpus",
                                      "caches", "memories", "pcie-switches", "nvswitches",
                                      "nics",   "cores",    "pxn",           "sm",
+<<<<<<< HEAD
                                      "gdr",    "cpu",      "trays",         NULL };
 const char *const tt_link_keys[] = { "from", "to",        "pattern",    "pairs",   "width",
                                      "kind", "bandwidth", "efficiency", "latency", NULL };
 const char *const tt_nic_keys[] = {
     "kind", "bandwidth", "efficiency", "latency", "reported-latency", "sharp", "network", NULL
 };
+=======
+                                     "gdr",    "cpu",      "trays",         "without-gdr",
+                                     NULL };
+const char *const tt_link_keys[] = { "from",      "to",         "pattern", "pairs", "width", "kind",
+                                     "bandwidth", "efficiency", "latency", "pcie",  NULL };
+const char *const tt_nic_keys[] = { "kind",    "bandwidth",        "efficiency",
+                                    "latency", "reported-latency", "sharp",
+                                    "slower",  "degraded",         NULL };
+>>>>>>> fixa
 
 static const char *const link_kinds[] = { "nvlink", "xgmi", "c2c",      "pcie", "cpu",
                                           "memory", "ib",   "ethernet", NULL };
@@ -82,6 +92,8 @@ tt_template_free(TtTemplate *template)
     g_free(template->in);
     g_free(template->on_rail);
     g_free(template->own);
+    g_free(template->without_gdr);
+    g_free(template->nic_reported_bytes_per_s);
     g_free(template);
 }
 
@@ -299,7 +311,8 @@ read_link(TtTemplate *t, TtKeys *keys, const char *section, GError **error)
     if (!read_kind(keys, t, section, "from", &bundle.from, error) ||
         !read_kind(keys, t, section, "to", &bundle.to, error) ||
         !tt_keys_count(keys, section, "width", FALSE, 1, MAX_PER_BUNDLE, &width, error) ||
-        !read_bundle(keys, section, &bundle, error)) {
+        !read_bundle(keys, section, &bundle, error) ||
+        !tt_template_read_pcie(keys, section, &bundle, error)) {
         bundle_clear(&bundle);
         return FALSE;
     }
@@ -330,7 +343,7 @@ read_nics(TtTemplate *t, TtKeys *keys, GError **error)
         if (!add_link(t, t->first[TT_DEVICE_NIC] + i, t->n_devices, 1, keys,
                       tt_keys_find(keys, "nic", "bandwidth"), error))
             return FALSE;
-    return TRUE;
+    return tt_template_read_slower(t, keys, error);
 }
 
 TtTemplate *

@@ -43,6 +43,8 @@ typedef struct {
     double capacity_bytes_per_s; /* the same * efficiency */
     TtTime latency_ps;
     TtDeviceKind from, to;
+    double pcie_gts; /* of kind "pcie": what the system reports of it; 0: it does not say */
+    guint pcie_width;
 } TtBundle;
 
 /* From one device to another, in order; n = 0 to itself. */
@@ -63,6 +65,8 @@ typedef struct {
     const char *cpu_arch, *cpu_vendor; /* NULL: not said */
     int cpu_family, cpu_model;         /* -1: not said */
     gboolean gdr, sharp;               /* NICs reach GPU memory; switches reduce */
+    guint8 *without_gdr;               /* [n_devices] TRUE: that GPU or NIC does not */
+    double *nic_reported_bytes_per_s;  /* [n_nics] the speed the system reports; NULL: no NICs */
     double nic_reported_latency_s;     /* what the network plug-in says of itself */
     const char *nic_prefix; /* what drivers of that network call NICs: "rdmap"; NULL: not said */
 
@@ -92,6 +96,13 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(TtTemplate, tt_template_free)
 const char *tt_template_network_of(const char *nic_name);
 
 gboolean tt_template_read_facts(TtTemplate *template, TtKeys *keys, GError **error);
+
+/* [link]'s pcie: what is reported, "8 GT/s x8" or "unknown"; what is nearest to the bandwidth without it, or
+ * where a --set made that another one. */
+gboolean tt_template_read_pcie(TtKeys *keys, const char *section, TtBundle *bundle, GError **error);
+
+/* [nic]'s slower and degraded: cables below its bandwidth, reported or not. */
+gboolean tt_template_read_slower(TtTemplate *template, TtKeys *keys, GError **error);
 
 /* Computes the ways; an unreachable rank is an error. @networked: there are other nodes. */
 gboolean tt_template_find_ways(TtTemplate *template, gboolean networked, const TtKeys *keys,

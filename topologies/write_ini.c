@@ -39,10 +39,17 @@ append_section(GString *text, const TtTopology *topo, const char *section)
         g_string_append_printf(text, "nodes = %u\n", topo->n_nodes);
 }
 
+static const char not_kept[] =
+    "# From an NCCL topology file. Not kept of it: bus, vendor and device ids, names, GUIDs, ports "
+    "and\n"
+    "# connections of NICs, CPU affinities, what has no GPU or NIC; GPUs or CPUs of several kinds "
+    "in one\n"
+    "# node are all as the first, and so is what network plug-ins say of single NICs.\n";
+
 char *
 tt_topology_to_ini(const TtTopology *topo)
 {
-    GString *text = g_string_new(NULL);
+    GString *text = g_string_new(topo->nccl_xml ? not_kept : NULL);
     gboolean has_topology = tt_keys_has_section(topo->keys, "topology");
 
     if (!has_topology && topo->n_nodes > 1)
