@@ -51,7 +51,7 @@ draw_switch(TtDraw *d)
                                "<path d=\"M%d %dV%d\" class=\"nvlink\" stroke-width=\"9\"/>\n",
                                d->gpu_x[i], d->bottom, y);
         tt_draw_text(d->wires, d->gpu_x[i] + 9, d->bottom + BAR_DROP / 2 + 4, "label left",
-                     "%u links", n);
+                     "%u link%s", n, n == 1 ? "" : "s");
     }
     if (to == 0)
         return;
