@@ -76,8 +76,8 @@ grep -v '^#' stdout | grep -q 'latency: ' && fail "long words in the table: $(ca
 want 0 - -- $h100 -b 1M -e 1G -f 2 --algo all --csv
 cp stdout all.keep
 want 0 - -- $h100 -b 1M -e 1G -f 2 --csv
-awk -F, 'NR == FNR { if ($7 > 0 && (!($7 in best) || $13 < best[$7])) best[$7] = $13; next }
-    FNR > 1 && $13 > 1.03 * best[$7] { n++ } END { print n + 0 }' all.keep stdout >slow.keep
+awk -F, 'NR == FNR { if ($7 > 0 && (!($7 in best) || $12 < best[$7])) best[$7] = $12; next }
+    FNR > 1 && $12 > 1.03 * best[$7] { n++ } END { print n + 0 }' all.keep stdout >slow.keep
 want 0 - -- $h100 -b 1M -e 1G -f 2 --algo all
 line=$(grep "^# NCCL's choice at " stdout)
 if [ "$(cat slow.keep)" -eq 0 ]; then

@@ -51,7 +51,7 @@ draw_switch(TtDraw *d)
                                "<path d=\"M%d %dV%d\" class=\"nvlink\" stroke-width=\"9\"/>\n",
                                d->gpu_x[i], d->bottom, y);
         tt_draw_text(d->wires, d->gpu_x[i] + 9, d->bottom + BAR_DROP / 2 + 4, "label left",
-                     "%u links", n);
+                     "%u link%s", n, n == 1 ? "" : "s");
     }
     if (to == 0)
         return;
@@ -107,9 +107,9 @@ curve(TtDraw *d, const GArray *pairs, const TtGpuPair *pair)
 
     g_string_append_printf(d->wires,
                            "<path d=\"M%d %dC%d %d %d %d %d %d\" class=\"nvlink\" "
-                           "stroke-width=\"%u\" opacity=\"%s\"><title>%u links</title></path>\n",
+                           "stroke-width=\"%u\" opacity=\"%s\"><title>%u link%s</title></path>\n",
                            from, d->bottom, from, d->bottom + drop, to, d->bottom + drop, to,
-                           d->bottom, MIN(2 * n, 9), n > 1 ? "0.9" : "0.55", n);
+                           d->bottom, MIN(2 * n, 9), n > 1 ? "0.9" : "0.55", n, n == 1 ? "" : "s");
     return drop * 3 / 4;
 }
 
