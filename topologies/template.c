@@ -24,22 +24,14 @@ static const struct {
 const char *const tt_node_keys[] = { "gpus",   "hosts",    "processes",     "cpus",
                                      "caches", "memories", "pcie-switches", "nvswitches",
                                      "nics",   "cores",    "pxn",           "sm",
-<<<<<<< HEAD
-                                     "gdr",    "cpu",      "trays",         NULL };
-const char *const tt_link_keys[] = { "from", "to",        "pattern",    "pairs",   "width",
-                                     "kind", "bandwidth", "efficiency", "latency", NULL };
-const char *const tt_nic_keys[] = {
-    "kind", "bandwidth", "efficiency", "latency", "reported-latency", "sharp", "network", NULL
-};
-=======
                                      "gdr",    "cpu",      "trays",         "without-gdr",
                                      NULL };
 const char *const tt_link_keys[] = { "from",      "to",         "pattern", "pairs", "width", "kind",
                                      "bandwidth", "efficiency", "latency", "pcie",  NULL };
 const char *const tt_nic_keys[] = { "kind",    "bandwidth",        "efficiency",
                                     "latency", "reported-latency", "sharp",
-                                    "slower",  "degraded",         NULL };
->>>>>>> fixa
+                                    "network", "slower",           "degraded",
+                                    NULL };
 
 static const char *const link_kinds[] = { "nvlink", "xgmi", "c2c",      "pcie", "cpu",
                                           "memory", "ib",   "ethernet", NULL };

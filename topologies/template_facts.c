@@ -52,7 +52,6 @@ read_cpu_model(TtTemplate *t, TtKeys *keys, GError **error)
     return FALSE;
 }
 
-<<<<<<< HEAD
 static const struct {
     const char *network, *prefix;
 } networks[] = { { "infiniband", "mlx5_" },
@@ -89,7 +88,8 @@ tt_template_network_of(const char *nic_name)
         if (g_str_has_prefix(nic_name, networks[i].prefix))
             return networks[i].network;
     return NULL;
-=======
+}
+
 /* "gpu-0 nic-3". */
 static gboolean
 read_without_gdr(TtTemplate *t, TtKeys *keys, GError **error)
@@ -219,7 +219,6 @@ tt_template_read_slower(TtTemplate *t, TtKeys *keys, GError **error)
             g_array_index(t->bundles, TtBundle, t->bundles->len - 1).bytes_per_s;
     return read_slow_nics(t, keys, "slower", TRUE, error) &&
            read_slow_nics(t, keys, "degraded", FALSE, error);
->>>>>>> fixa
 }
 
 gboolean
