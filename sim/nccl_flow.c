@@ -60,12 +60,8 @@ tt_nccl_flow_us(const TtNcclPlace *place, const TtNcclCall *call, gboolean recor
     if (!plan)
         return FALSE;
     options.iterations = is_chain(call) && !record ? CHAIN_CALLS : 1;
-<<<<<<< HEAD
-    options.leap_tolerance = plan->n_rounds > FEW_ROUNDS ? LEAP_TOLERANCE : 0;
-    options.name = algorithm_word(plan);
-=======
     options.leap_tolerance = LEAP_TOLERANCE;
->>>>>>> perf
+    options.name = algorithm_word(plan);
     options.profile = profile = tt_nccl_profile(place, call, plan);
     merged = record ? NULL : tt_nccl_merged_plan(place->comm, call, plan, &times);
     for (guint hop = 0; merged && hop < TT_N_HOPS; hop++)
