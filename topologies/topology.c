@@ -9,13 +9,6 @@ tt_topology_error_quark(void)
     return g_quark_from_static_string("tt-topology-error");
 }
 
-static void
-cuts_clear(TtCuts *cuts)
-{
-    g_free(cuts->rank_out_bytes_per_s);
-    g_free(cuts->rank_in_bytes_per_s);
-}
-
 void
 tt_topology_free(TtTopology *topo)
 {
@@ -28,8 +21,7 @@ tt_topology_free(TtTopology *topo)
     tt_network_clear(&topo->network);
     g_strfreev(topo->warnings);
     tt_nccl_xml_free(topo->nccl_xml);
-    cuts_clear(&topo->own_nics);
-    cuts_clear(&topo->any_nic);
+    tt_topology_free_cuts(topo);
     g_free(topo);
 }
 
@@ -336,58 +328,6 @@ const char *const *
 tt_topology_warnings(const TtTopology *topo)
 {
     return (const char *const *)topo->warnings;
-}
-
-double
-tt_topology_rank_out_bytes_per_s(const TtTopology *topo, guint rank)
-{
-    return topo->own_nics.rank_out_bytes_per_s[rank % topo->node->n_ranks];
-}
-
-double
-tt_topology_rank_in_bytes_per_s(const TtTopology *topo, guint rank)
-{
-    return topo->own_nics.rank_in_bytes_per_s[rank % topo->node->n_ranks];
-}
-
-double
-tt_topology_node_out_bytes_per_s(const TtTopology *topo, guint node)
-{
-    (void)node;
-    return topo->own_nics.node_out_bytes_per_s;
-}
-
-double
-tt_topology_node_in_bytes_per_s(const TtTopology *topo, guint node)
-{
-    (void)node;
-    return topo->own_nics.node_in_bytes_per_s;
-}
-
-double
-tt_topology_any_nic_rank_out_bytes_per_s(const TtTopology *topo, guint rank)
-{
-    return topo->any_nic.rank_out_bytes_per_s[rank % topo->node->n_ranks];
-}
-
-double
-tt_topology_any_nic_rank_in_bytes_per_s(const TtTopology *topo, guint rank)
-{
-    return topo->any_nic.rank_in_bytes_per_s[rank % topo->node->n_ranks];
-}
-
-double
-tt_topology_any_nic_node_out_bytes_per_s(const TtTopology *topo, guint node)
-{
-    (void)node;
-    return topo->any_nic.node_out_bytes_per_s;
-}
-
-double
-tt_topology_any_nic_node_in_bytes_per_s(const TtTopology *topo, guint node)
-{
-    (void)node;
-    return topo->any_nic.node_in_bytes_per_s;
 }
 
 guint

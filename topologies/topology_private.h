@@ -23,6 +23,10 @@ struct TtTopology {
     TtCuts own_nics, any_nic; /* of routes by ranks' own NICs, and by whatever NICs are asked for */
 };
 
+/* Fills own_nics and any_nic, and frees them. */
+void tt_topology_sum_cuts(TtTopology *topo);
+void tt_topology_free_cuts(TtTopology *topo);
+
 /* Builds a topology of @n_nodes nodes from its keys, which it takes over, also on failure. */
 TtTopology *tt_topology_new(TtKeys *keys, const char *name, guint n_nodes, GError **error);
 
