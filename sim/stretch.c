@@ -175,7 +175,7 @@ tt_engine_run_long(TtEngine *self, double tolerance, GError **error)
         return tt_engine_run(self, error);
     if (self->paces && (run_paced(self, tolerance, &good, error) || !good))
         return good;
-    if (n_rounds <= FEW_ROUNDS) {
+    if (self->paces && n_rounds <= FEW_ROUNDS) {
         tt_engine_rewind(self, n_rounds);
         return tt_engine_run(self, error);
     }
