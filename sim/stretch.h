@@ -6,7 +6,7 @@
  * tolerance asked for, the rest is a multiple of the last slope.
  *
  * Where connections have a gap between messages, links have room and buffers last, rounds take the largest
- * gap in the end, and nothing is faster: two runs, 8 and 16 rounds (or 16 and 32), then tell how far they are
+ * gap in the end, and nothing is faster: two runs, of 8 and 16 rounds, then tell how far they are
  * from that. The error stated is what the rest of the filling is guessed to cost.
  *
  * Only where a tolerance was asked for that is larger than that of leaps by default.
