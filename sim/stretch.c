@@ -17,7 +17,7 @@
 #define SAME  1e-4 /* paces are rounded to picoseconds */
 #define LASTS 0.6  /* as seen on trees of up to 256 nodes */
 #define PACED_TOLERANCE                                                                            \
-    9             /* where the slope in the end is known, only what fills the pipeline is guessed */
+    11            /* where the slope in the end is known, only what fills the pipeline is guessed */
 #define SETTLED 2 /* a buffer lasts for the way there and back */
 
 typedef struct {
@@ -141,7 +141,7 @@ tell_paced(TtEngine *e, const Probe *a, const Probe *b, double pace, double tole
     return TRUE;
 }
 
-/* Runs twice as many rounds, and again, while they may be paced. TRUE if that told the rest; FALSE also with
+/* Runs twice as many rounds if they may be paced. TRUE if that told the rest; FALSE also with
  * an error: then *@good is. */
 static gboolean
 run_paced(TtEngine *e, double tolerance, gboolean *good, GError **error)
@@ -152,15 +152,9 @@ run_paced(TtEngine *e, double tolerance, gboolean *good, GError **error)
     *good = probe(e, FIRST_ROUNDS / 2, &found, error);
     if (!*good || (pace = pace_ps(e)) <= 0)
         return FALSE;
-    for (guint64 n = FIRST_ROUNDS; n <= MAX(e->plan->n_rounds / 3, FIRST_ROUNDS); n *= 2) {
-        before = found;
-        *good = probe(e, n, &found, error);
-        if (!*good || is_leaping(e))
-            return FALSE;
-        if (tell_paced(e, &before, &found, pace, tolerance))
-            return TRUE;
-    }
-    return FALSE;
+    before = found;
+    *good = probe(e, FIRST_ROUNDS, &found, error);
+    return *good && !is_leaping(e) && tell_paced(e, &before, &found, pace, tolerance);
 }
 
 gboolean
@@ -175,7 +169,7 @@ tt_engine_run_long(TtEngine *self, double tolerance, GError **error)
         return tt_engine_run(self, error);
     if (self->paces && (run_paced(self, tolerance, &good, error) || !good))
         return good;
-    if (n_rounds <= FEW_ROUNDS) {
+    if (self->paces && n_rounds <= FEW_ROUNDS) {
         tt_engine_rewind(self, n_rounds);
         return tt_engine_run(self, error);
     }

@@ -392,6 +392,38 @@ short_cuts_change_nothing(void)
     }
 }
 
+/* Trees whose connections pace them are told from 16 rounds: within a hundredth of all rounds. */
+static void
+few_rounds_tell_of_many(void)
+{
+    static const struct {
+        const char *topology;
+        guint64 bytes;
+        TtNcclProto proto;
+    } rows[] = { { "dgx-a100:3", 256 * MIB, TT_NCCL_LL128 },
+                 { "dgx-a100:4", 512 * MIB, TT_NCCL_SIMPLE },
+                 { "dgx1-v100:4", 64 * MIB, TT_NCCL_LL128 },
+                 { "dgx1-v100:4", 512 * MIB, TT_NCCL_SIMPLE },
+                 { "gh200-4:8", 512 * MIB, TT_NCCL_SIMPLE } };
+
+    for (guint r = 0; r < G_N_ELEMENTS(rows); r++) {
+        TtNcclCall call;
+        Setup s;
+
+        if (!setup_open(&s, rows[r].topology, NULL, TT_NCCL_ALLREDUCE))
+            continue;
+        call = forced(&s, rows[r].bytes, TT_NCCL_TREE, rows[r].proto);
+        double quick = flow_us(&s, &call, FALSE), whole = flow_us(&s, &call, TRUE);
+
+        if (g_getenv("TT_SHOW"))
+            printf("%s: %.2f us, in full %.2f (%+.3f %%)\n", rows[r].topology, quick, whole,
+                   100 * (quick / whole - 1));
+        CHECK(fabs(quick / whole - 1) < 1e-2, "%s, %lu B: %.3f us, in full %.3f", rows[r].topology,
+              (gulong)rows[r].bytes, quick, whole);
+        setup_clear(&s);
+    }
+}
+
 /* --- plans --------------------------------------------------------------------------------------- */
 
 static void
@@ -465,6 +497,7 @@ main(void)
         { "slow NICs", slow_nics_are_avoided_or_waited_for },
         { "bounds sum unequal NICs", bounds_sum_unequal_nics },
         { "short cuts change nothing", short_cuts_change_nothing },
+        { "few rounds tell of many", few_rounds_tell_of_many },
         { "plans are right", plans_are_right },
         { "what has no plan is refused", what_has_no_plan_is_refused },
         CU_TEST_INFO_NULL,
