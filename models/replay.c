@@ -55,11 +55,8 @@ find_version(TtReplay *r, const TtReplayOptions *options, GError **error)
     else if (m->version)
         r->version = tt_nccl_version_parse(m->version, &warning, error);
     else /* whoever had Blackwell GPUs had a version that knows them */
-        r->version = MAX(version_at(m->date), r->hardware.gpu && r->hardware.gpu->sm >= 100
-                                                  ? tt_nccl_version_parse("2.27", NULL, NULL)
-                                                  : 0);
-    if (r->version_assumed && blackwell) /* older ones do not know it */
-        r->version = MAX(r->version, tt_nccl_version_parse("2.26", NULL, NULL));
+        r->version =
+            MAX(version_at(m->date), blackwell ? tt_nccl_version_parse("2.27", NULL, NULL) : 0);
     if (!r->version)
         return FALSE;
     if (warning)

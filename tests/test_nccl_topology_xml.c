@@ -159,8 +159,12 @@ test_there_and_back(void)
             double a = tt_topology_route_bytes_per_s(preset, 0, r);
             double b = tt_topology_route_bytes_per_s(back, 0, r);
 
-            CHECK(a / b < 1.08 && b / a < 1.08, "%s: rank 0 to %u: %g, %g", presets[i].name, r, a,
-                  b);
+            /* Between sockets presets hold NCCL's figure, a node from a file what its links carry. */
+            if (tt_topology_route_passes_host(preset, 0, r))
+                CHECK(b >= a, "%s: rank 0 to %u: %g, %g", presets[i].name, r, a, b);
+            else
+                CHECK(a / b < 1.08 && b / a < 1.08, "%s: rank 0 to %u: %g, %g", presets[i].name, r,
+                      a, b);
         }
         CHECK_ROW(&presets[i], back && tt_topology_nics_per_node(back) == presets[i].nets);
     }

@@ -200,6 +200,10 @@ add_c2c(TtIniWriter *w)
     }
 }
 
+/* NCCL ranks ways between sockets by a sixth of what their links carry: 6, 10, 22 GB/s for QPI (2 x 19.2), UPI
+ * (3 x 20.8; 4 x 32), 16 for xGMI (3 x 36). Flows share the links themselves. */
+#define SOCKET_LINKS_PER_FIGURE 6
+
 /* Every socket to every other of the same machine. */
 static void
 add_sockets(TtIniWriter *w)
@@ -217,8 +221,8 @@ add_sockets(TtIniWriter *w)
                 g_strdup_printf("[link socket-%g]\nfrom = cpu\nto = cpu\nkind = cpu\n"
                                 "bandwidth = %g GB/s ; %s\n"
                                 "latency = 0.2 us ; assumed: one socket hop for device traffic\n",
-                                rate, rate ? rate : 10,
-                                rate ? "fitted: NCCL's figure for these CPUs"
+                                rate, rate ? SOCKET_LINKS_PER_FIGURE * rate : 10,
+                                rate ? "spec: QPI, UPI or xGMI links of these CPUs, rounded"
                                      : "assumed: NCCL has no figure for these CPUs"),
                 a, b, 1);
         }
