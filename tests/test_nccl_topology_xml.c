@@ -161,7 +161,7 @@ test_there_and_back(void)
 
             /* Between sockets presets hold NCCL's figure, a node from a file what its links carry. */
             if (tt_topology_route_passes_host(preset, 0, r))
-                CHECK(b >= a, "%s: rank 0 to %u: %g, %g", presets[i].name, r, a, b);
+                CHECK(b > 0.95 * a, "%s: rank 0 to %u: %g, %g", presets[i].name, r, a, b);
             else
                 CHECK(a / b < 1.08 && b / a < 1.08, "%s: rank 0 to %u: %g, %g", presets[i].name, r,
                       a, b);
