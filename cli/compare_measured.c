@@ -18,10 +18,11 @@ typedef struct {
     gboolean in_place;
     TtTopology *topo; /* NULL: found by each file's hardware */
     TtNcclXml *node;
-    TtNcclCosts *costs; /* of --constants; NULL: those built in */
-    GPtrArray *tables;  /* TtMeasured */
-    GPtrArray *replays; /* TtReplay, of tables that can be predicted */
-    GArray *errors;     /* TtErrorSample, of all */
+    TtNcclCosts *costs;   /* of --constants; NULL: those built in */
+    GPtrArray *tables;    /* TtMeasured */
+    GPtrArray *replays;   /* TtReplay, of tables that can be predicted */
+    GArray *errors;       /* TtErrorSample, of all */
+    GHashTable *pictures; /* prefixes taken, char * */
 } Files;
 
 /* --- before ------------------------------------------------------------------------------------ */
@@ -283,15 +284,28 @@ where_it_ran(const Files *f, const TtReplay *r)
                            r->hardware.gpu->name);
 }
 
-/* One picture a table: PREFIX alone, or PREFIX-<id>-<table> where there are several. */
+/* PREFIX alone, or PREFIX-<id>-<table> where there are several; logs of one name are numbered. Caller frees. */
+static char *
+picture_of(const Files *f, const TtMeasured *m)
+{
+    g_autofree char *safe = g_strdelimit(g_strdup(m->id), "/ ", '_');
+    char *prefix = f->replays->len == 1
+                       ? g_strdup(f->options->plot)
+                       : g_strdup_printf("%s-%s-%u", f->options->plot, safe, m->table);
+
+    for (guint i = 2; !g_hash_table_add(f->pictures, g_strdup(prefix)); i++) {
+        g_free(prefix);
+        prefix = g_strdup_printf("%s-%s-%u-%u", f->options->plot, safe, m->table, i);
+    }
+    return prefix;
+}
+
+/* One picture a table. */
 static gboolean
 draw(const Files *f, const TtReplay *r, const GArray *points, GError **error)
 {
     const TtMeasured *m = r->measured;
-    g_autofree char *safe = g_strdelimit(g_strdup(m->id), "/ ", '_');
-    g_autofree char *prefix = f->replays->len == 1
-                                  ? g_strdup(f->options->plot)
-                                  : g_strdup_printf("%s-%s-%u", f->options->plot, safe, m->table);
+    g_autofree char *prefix = NULL;
     g_autofree char *hardware = where_it_ran(f, r);
     g_autofree char *version = tt_nccl_version_name(r->version);
     g_autofree char *title =
@@ -300,6 +314,7 @@ draw(const Files *f, const TtReplay *r, const GArray *points, GError **error)
 
     if (points->len == 0)
         return TRUE;
+    prefix = picture_of(f, m);
     if (!tt_plot_measured((const TtMeasuredPoint *)(const void *)points->data, points->len, prefix,
                           title, m->id, error))
         return FALSE;
@@ -360,12 +375,14 @@ tt_compare_measured(const TtOptions *options, const GPtrArray *files, gboolean i
     g_autoptr(GPtrArray) tables = g_ptr_array_new_with_free_func((GDestroyNotify)tt_measured_free);
     g_autoptr(GPtrArray) replays = g_ptr_array_new_with_free_func((GDestroyNotify)tt_replay_free);
     g_autoptr(GArray) errors = g_array_new(FALSE, FALSE, sizeof(TtErrorSample));
+    g_autoptr(GHashTable) pictures = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     Files f = { .options = options,
                 .report = report,
                 .in_place = in_place,
                 .tables = tables,
                 .replays = replays,
-                .errors = errors };
+                .errors = errors,
+                .pictures = pictures };
     gboolean good = check_options(options, error) && tt_outlets_check(options, error) &&
                     open_topology(&f, error) && tt_measured_time_check(options, f.topo, error) &&
                     read_files(&f, files, error);
