@@ -29,7 +29,7 @@ static const Entry single[TT_N_SINGLE_COSTS] = {
     [TT_COST_NVLS_ROUND] = { "nvls.round", "us", 4.5, 0.5 },
     [TT_COST_NVLS_SHARE] = { "nvls.share", "", 0.7, 0.3 },
     [TT_COST_NVLSTREE_ROUND] = { "nvls-tree.round", "us", 8, 0.7 },
-    [TT_COST_NVLSTREE_HOP] = { "nvls-tree.hop", "", 0.4, 0.3 },
+    [TT_COST_NVLSTREE_HOP] = { "nvls-tree.hop", "", 0.3, 0.2 },
     [TT_COST_NVLSTREE_FILL] = { "nvls-tree.fill", "", 2, 0.7 },
 };
 
@@ -62,7 +62,7 @@ static const Entry gen_one[TT_N_GEN_COSTS] = {
 };
 
 static const Entry nic_proto[TT_N_NIC_PROTO_COSTS] = {
-    [TT_NIC_HOP] = { "hop", "", 1, 0.5 },
+    [TT_NIC_HOP] = { "hop", "", 1, 0.6 },
     [TT_NIC_FORWARD] = { "forward", "", 1, 0.4 },
 };
 
