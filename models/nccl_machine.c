@@ -7,6 +7,8 @@
 static TtGpuGen
 gen_of(guint cc)
 {
+    if (cc > 90 && cc < 100) /* AMD's GPUs are numbered so: 94 is gfx942 */
+        return TT_GEN_CDNA;
     return cc >= 100  ? TT_GEN_BLACKWELL
            : cc >= 90 ? TT_GEN_HOPPER
            : cc >= 86 ? TT_GEN_ADA

@@ -50,6 +50,15 @@ if [ -z "${TT_SANITIZE:-}" ] && ! grep -q GSL err; then
     limit "cross-validated, 1 MiB and more: p95" "$from95" 55
 fi
 
+# --- a preset and a measurement of the same machine are predicted alike -----------------------------------------
+column() { awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } NR == 2 { print $c }'; }
+for pair in mi300x-8:mi300x-1x8-ar dgx-h100:dgxh100-1x8-ar p5-h100:2:p5-h100-2x8-ar-nccl222; do
+    preset=${pair%:*} file=${pair##*:}
+    a=$("$TUTTI" predict --topo "$preset" --library nccl-2.22 --level loggp -b 1G --csv 2>/dev/null | column time_us)
+    b=$("$TUTTI" compare --measured "$measurements/$file.json" --library nccl-2.22 -b 1G --csv 2>/dev/null | column predicted_us)
+    awk -v a="$a" -v b="$b" 'BEGIN { exit !(a > 0 && b > 0 && a / b < 1.1 && b / a < 1.1) }' || fail "$preset is predicted $a us, $file $b us"
+done
+
 # --- how it was launched ---------------------------------------------------------------------------------------
 time_of() { "$TUTTI" predict --topo dgx-a100:1 --library nccl -b 8 --csv "$@" 2>/dev/null | awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "time_us") c = i } NR == 2 { print $c }'; }
 awk -v one="$(time_of --launch one-process)" -v each="$(time_of)" 'BEGIN { exit !(one > 1.5 * each && each > 1) }' ||
