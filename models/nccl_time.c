@@ -25,9 +25,8 @@ eighth_power(double x)
     return fourth * fourth;
 }
 
-/* The smallest of rates in series, rounded at the corner (the eighth norm). */
-static double
-narrowest(double a, double b, double c)
+double
+tt_nccl_narrowest(double a, double b, double c)
 {
     double least = MIN(MIN(a, b), c);
 
@@ -123,13 +122,6 @@ tt_nccl_step_cost(const double *v, const TtMachineEffects *e, const TtNcclMachin
     return c;
 }
 
-/* GB/s to bytes per microsecond. */
-static double
-move_us(double bytes, double gbps)
-{
-    return bytes / (gbps * 1e3);
-}
-
 /* Steps along the longest way of a chunk around the ring for one loop, and how many of them cross nodes:
  * those left out of whole turns are inner ones where a node has ranks enough. */
 static void
@@ -141,6 +133,23 @@ count_hops(const TtNcclMachine *m, TtNcclFunc func, double *inner, double *outer
     *inner = all - *outer;
 }
 
+TtNcclRingCost
+tt_nccl_ring_cost(const double *v, const TtMachineEffects *e, const TtNcclMachine *m,
+                  const TtNcclChoice *c, double chunk, double n)
+{
+    TtNcclStepCost s = tt_nccl_step_cost(v, e, m, c, chunk);
+    TtNcclRingCost cost = {
+        .inner_us = s.hop_us,
+        .outer_us = s.hop_net_us + tt_nccl_move_us(chunk, s.forward_gbps),
+        .gbps = tt_nccl_narrowest(
+            s.channel_gbps, m->ranks_per_node > 1 ? s.nvlink_gbps / n : INFINITY, s.nics_gbps / n),
+    };
+
+    if (c->proto == TT_NCCL_SIMPLE) /* the second slice moves while the first is worked on */
+        cost.inner_us /= 1 + v[tt_cost_proto(TT_COST_HIDDEN, c->proto)] * chunk / 1e5;
+    return cost;
+}
+
 static double
 ring_us(const double *v, const TtMachineEffects *e, const TtNcclMachine *m, const TtNcclOp *op,
         const TtNcclChoice *c)
@@ -149,22 +158,18 @@ ring_us(const double *v, const TtMachineEffects *e, const TtNcclMachine *m, cons
     double data = MAX(8.0, MIN((double)c->channel_bytes, (double)op->bytes));
     double shares = chain ? 1 : m->n_ranks, n = MAX(1, c->used_channels);
     double loops = MAX(1, ceil(data / (shares * (double)c->chunk_bytes) - 1e-9));
-    double chunk = MAX(8, data / (shares * loops)), rate, hops, inner, outer;
+    double chunk = MAX(8, data / (shares * loops)), inner, outer, chunk_us;
+    double begin_us = v[tt_cost_proto(TT_COST_BEGIN, c->proto)];
     TtNcclStepCost s = tt_nccl_step_cost(v, e, m, c, chunk);
+    TtNcclRingCost ring = tt_nccl_ring_cost(v, e, m, c, chunk, n);
 
-    rate = narrowest(s.channel_gbps, m->ranks_per_node > 1 ? s.nvlink_gbps / n : INFINITY,
-                     s.nics_gbps / n);
-    count_hops(m, op->func, &inner, &outer);
-    hops = inner * s.hop_us;
-    if (c->proto == TT_NCCL_SIMPLE) /* the second slice moves while the first is worked on */
-        hops /= 1 + v[tt_cost_proto(TT_COST_HIDDEN, c->proto)] * chunk / 1e5;
-    hops += outer * (s.hop_net_us + move_us(chunk, s.forward_gbps));
+    chunk_us = tt_nccl_move_us(chunk, ring.gbps);
     if (chain) /* back to back, as measured, operations follow each other down the chain: no rank waits
                   for the last one, and what one operation costs is the slowest rank's share of it */
-        return v[tt_cost_proto(TT_COST_BEGIN, c->proto)] + MAX(s.hop_us, s.hop_net_us) +
-               loops * move_us(chunk, rate);
-    return v[tt_cost_proto(TT_COST_BEGIN, c->proto)] +
-           loops * (hops + (inner + outer) * move_us(chunk, rate));
+        return begin_us + MAX(s.hop_us, s.hop_net_us) + loops * chunk_us;
+    count_hops(m, op->func, &inner, &outer);
+    return begin_us +
+           loops * (inner * ring.inner_us + outer * ring.outer_us + (inner + outer) * chunk_us);
 }
 
 /* Bytes through a node's NICs, one way, for each byte a double tree reduces: each tree half of the data,
@@ -176,59 +181,82 @@ tree_load(guint n_nodes)
     return n_nodes > 3 ? 2 : n_nodes > 1 ? 2 * (n_nodes - 1.0) / n_nodes : 1;
 }
 
+/* The first chunk travels as fast as a block can; then chunks come as fast as a block that works on two
+ * directions, or the links all of them share: a chain's up and down, the NICs of the busiest node. */
+TtNcclTreeCost
+tt_nccl_tree_cost(const double *v, const TtMachineEffects *e, const TtNcclMachine *m,
+                  const TtNcclChoice *c, double chunk, double n)
+{
+    TtNcclStepCost s = tt_nccl_step_cost(v, e, m, c, chunk);
+    double G = m->ranks_per_node, alone_us = tt_nccl_move_us(chunk, s.channel_gbps);
+    double chain = G > 1 ? s.nvlink_gbps / n * G / (2 * (G - 1)) : INFINITY;
+    double nics = s.nics_gbps / n / tree_load(m->n_nodes);
+    double rate =
+        tt_nccl_narrowest(s.channel_gbps * v[tt_cost_proto(TT_COST_TREE, c->proto)], chain, nics);
+    guint levels = ceil_log2(m->n_nodes);
+
+    return (TtNcclTreeCost){
+        .inner_us = s.hop_us + alone_us,
+        .outer_us = s.hop_net_us + (c->proto != TT_NCCL_SIMPLE
+                                        ? tt_nccl_move_us(chunk, s.forward_gbps)
+                                        : alone_us + tt_nccl_move_us(chunk, s.nics_gbps)),
+        .pace_us = tt_nccl_move_us(chunk, rate) * (1 + v[TT_COST_TREE_CROWD] * levels),
+        .levels = levels,
+    };
+}
+
 static double
 tree_us(const double *v, const TtMachineEffects *e, const TtNcclMachine *m, const TtNcclOp *op,
         const TtNcclChoice *c)
 {
     double data = MAX(8.0, MIN((double)c->channel_bytes, (double)op->bytes));
     double chunk = MAX(8, MIN((double)c->chunk_bytes, data)), chunks = MAX(1, data / chunk);
-    double n = MAX(1, c->used_channels), levels = ceil_log2(m->n_nodes), us;
-    double inner = 2 * (m->ranks_per_node - 1.0), outer = 2 * levels;
-    TtNcclStepCost s = tt_nccl_step_cost(v, e, m, c, chunk);
-    /* Up and down over the same links of a chain. */
-    double chain = m->ranks_per_node > 1
-                       ? s.nvlink_gbps / n * m->ranks_per_node / (2 * (m->ranks_per_node - 1.0))
-                       : INFINITY;
-    double nics = s.nics_gbps / n / tree_load(m->n_nodes);
-    double rate = narrowest(s.channel_gbps * v[tt_cost_proto(TT_COST_TREE, c->proto)], chain, nics);
+    TtNcclTreeCost tree = tt_nccl_tree_cost(v, e, m, c, chunk, MAX(1, c->used_channels));
+    double inner = 2 * (m->ranks_per_node - 1.0), outer = 2.0 * tree.levels;
 
-    if (m->side_trees && m->ranks_per_node > 1 &&
-        levels > 1) /* from one child's GPU to the next level's */
-        inner += 2 * (levels - 1);
-    us = inner * (s.hop_us + move_us(chunk, s.channel_gbps));
-    if (m->n_nodes > 1)
-        us += outer *
-              (s.hop_net_us + (c->proto != TT_NCCL_SIMPLE
-                                   ? move_us(chunk, s.forward_gbps)
-                                   : move_us(chunk, s.channel_gbps) + move_us(chunk, s.nics_gbps)));
-    return v[tt_cost_proto(TT_COST_BEGIN, c->proto)] + us +
-           (chunks - 1) * move_us(chunk, rate) *
-               (1 + v[TT_COST_TREE_CROWD] * ceil_log2(m->n_nodes));
+    if (m->side_trees && m->ranks_per_node > 1 && tree.levels > 1)
+        inner += 2 * (tree.levels - 1.0); /* from one child's GPU to the next level's */
+    return v[tt_cost_proto(TT_COST_BEGIN, c->proto)] + inner * tree.inner_us +
+           outer * tree.outer_us + (chunks - 1) * tree.pace_us;
 }
 
-/* In-switch reduction: rounds of one chunk per head and channel, at the rate of a GPU's NVLink, of which
- * a head uses 2 parts in G + 1 (nccl.md 2.4). */
-static double
-nvls_us(const double *v, const TtMachineEffects *e, const TtNcclMachine *m, const TtNcclOp *op,
-        const TtNcclChoice *c)
+/* Rounds of one chunk per head and channel, at the rate of a GPU's NVLink, of which a head uses 2 parts in
+ * G + 1 (NCCL's search: a head's channel uses 2 units, each other GPU 1). */
+TtNcclNvlsCost
+tt_nccl_nvls_cost(const double *v, const TtMachineEffects *e, const TtNcclMachine *m,
+                  const TtNcclOp *op, const TtNcclChoice *c)
 {
     double heads = MAX(1, m->heads), bytes = (double)op->bytes;
     double per_round = (double)m->nvls_channels * heads * (double)c->chunk_bytes;
     double rounds = MAX(1, bytes / MAX(per_round, 1));
-    double start = v[TT_COST_NVLS_START] * v[tt_cost_gen(m->gen, TT_GEN_NVLS_START)];
     double link = m->nvlink_gbps * v[TT_COST_NVLS_SHARE] *
                   v[tt_cost_gen(m->gen, TT_GEN_NVLS_SHARE)] *
                   (op->func == TT_NCCL_ALLREDUCE ? heads / (heads + 1) : 1);
-    double hop, nics;
+    TtNcclNvlsCost cost = {
+        .start_us = v[TT_COST_NVLS_START] * v[tt_cost_gen(m->gen, TT_GEN_NVLS_START)],
+        .rounds_us = rounds * v[TT_COST_NVLS_ROUND] * v[tt_cost_gen(m->gen, TT_GEN_NVLS_ROUND)],
+        .gbps = link,
+    };
 
-    if (c->algo == TT_NCCL_NVLS && m->n_nodes < 2)
-        return start + rounds * v[TT_COST_NVLS_ROUND] * v[tt_cost_gen(m->gen, TT_GEN_NVLS_ROUND)] +
-               move_us(bytes, link);
-    hop = tt_nccl_step_cost(v, e, m, c, 1).hop_net_us * v[TT_COST_NVLSTREE_HOP];
-    nics = nics_gbps(v, e, m, c->algo, c->proto) / tree_load(m->n_nodes);
-    return start + 2 * ceil_log2(m->n_nodes) * hop + rounds * v[TT_COST_NVLSTREE_ROUND] +
-           move_us(bytes + v[TT_COST_NVLSTREE_FILL] * MIN(bytes, per_round),
-                   narrowest(link, nics, INFINITY));
+    if (m->n_nodes < 2)
+        return cost;
+    cost.hop_us = tt_nccl_step_cost(v, e, m, c, 1).hop_net_us * v[TT_COST_NVLSTREE_HOP];
+    cost.levels = ceil_log2(m->n_nodes);
+    cost.rounds_us = rounds * v[TT_COST_NVLSTREE_ROUND];
+    cost.fill_bytes = v[TT_COST_NVLSTREE_FILL] * MIN(bytes, per_round);
+    cost.gbps = tt_nccl_narrowest(
+        link, nics_gbps(v, e, m, c->algo, c->proto) / tree_load(m->n_nodes), INFINITY);
+    return cost;
+}
+
+static double
+nvls_us(const double *v, const TtMachineEffects *e, const TtNcclMachine *m, const TtNcclOp *op,
+        const TtNcclChoice *c)
+{
+    TtNcclNvlsCost t = tt_nccl_nvls_cost(v, e, m, op, c);
+
+    return t.start_us + 2.0 * t.levels * t.hop_us + t.rounds_us +
+           tt_nccl_move_us((double)op->bytes + t.fill_bytes, t.gbps);
 }
 
 static double
@@ -237,10 +265,10 @@ pat_us(const double *v, const TtMachineEffects *e, const TtNcclMachine *m, const
 {
     double n = MAX(1, c->used_channels), phases = ceil(log2(m->n_ranks));
     TtNcclStepCost s = tt_nccl_step_cost(v, e, m, c, (double)c->chunk_bytes);
-    double rate = narrowest(n * s.channel_gbps, s.nics_gbps, INFINITY);
+    double rate = tt_nccl_narrowest(n * s.channel_gbps, s.nics_gbps, INFINITY);
 
     return phases * (m->n_nodes > 1 ? s.hop_net_us : s.hop_us) +
-           move_us((double)op->bytes * (m->n_ranks - 1.0) / m->n_ranks, rate);
+           tt_nccl_move_us((double)op->bytes * (m->n_ranks - 1.0) / m->n_ranks, rate);
 }
 
 double

@@ -46,7 +46,9 @@ double tt_nccl_model_us(const double *value, const TtMachineEffects *effects,
                         const TtNcclMachine *machine, const TtNcclOp *op,
                         const TtNcclChoice *choice);
 
-/* Parts of it that the simulator takes over, for one step of @bytes data in a ring or tree. */
+/* --- parts of it, which the simulator takes over ---------------------------------------------- */
+
+/* Of one step of @bytes data in a ring or tree. */
 typedef struct {
     double hop_us, hop_net_us;     /* from a step's start to the next one's, beside its bytes */
     double channel_gbps;           /* what one block moves at most */
@@ -56,6 +58,45 @@ typedef struct {
 TtNcclStepCost tt_nccl_step_cost(const double *value, const TtMachineEffects *effects,
                                  const TtNcclMachine *machine, const TtNcclChoice *choice,
                                  double bytes);
+
+/* Of one chunk on its way around a ring: what a hop costs beside the bytes, and the rate of a channel. */
+typedef struct {
+    double inner_us, outer_us; /* inside a node, between nodes */
+    double gbps;
+} TtNcclRingCost;
+TtNcclRingCost tt_nccl_ring_cost(const double *value, const TtMachineEffects *effects,
+                                 const TtNcclMachine *machine, const TtNcclChoice *choice,
+                                 double chunk_bytes, double n_channels);
+
+/* Of one chunk in a tree: the time of a hop with its bytes, and how long after each other chunks follow. */
+typedef struct {
+    double inner_us, outer_us, pace_us;
+    guint levels; /* of the tree over nodes */
+} TtNcclTreeCost;
+TtNcclTreeCost tt_nccl_tree_cost(const double *value, const TtMachineEffects *effects,
+                                 const TtNcclMachine *machine, const TtNcclChoice *choice,
+                                 double chunk_bytes, double n_channels);
+
+/* Of in-switch reduction: start + 2 levels hop + rounds + (bytes + fill) / rate. Alone on a node there are no
+ * hops and nothing fills. */
+typedef struct {
+    double start_us, hop_us, rounds_us, fill_bytes, gbps;
+    guint levels;
+} TtNcclNvlsCost;
+TtNcclNvlsCost tt_nccl_nvls_cost(const double *value, const TtMachineEffects *effects,
+                                 const TtNcclMachine *machine, const TtNcclOp *op,
+                                 const TtNcclChoice *choice);
+
+/* The smallest of rates in series, rounded at the corner (the eighth norm). */
+double tt_nccl_narrowest(double a, double b, double c);
+
+/* GB/s to bytes per microsecond. */
+static inline double
+tt_nccl_move_us(double bytes, double gbps)
+{
+    return bytes / (gbps * 1e3);
+}
+
 double tt_nccl_start_us(const double *value, const TtNcclMachine *machine);
 double tt_nccl_call_us(const double *value, const TtMachineEffects *effects,
                        const TtNcclMachine *machine);

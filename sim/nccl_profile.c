@@ -13,30 +13,6 @@
 
 #include <math.h>
 
-static double
-eighth_power(double x)
-{
-    double square = x * x, fourth = square * square;
-
-    return fourth * fourth;
-}
-
-/* The smallest of rates in series, near equality less: the closed form's eighth norm. */
-static double
-narrowest(double a, double b, double c)
-{
-    double least = MIN(MIN(a, b), c);
-
-    return least / sqrt(sqrt(sqrt(eighth_power(least / a) + eighth_power(least / b) +
-                                  eighth_power(least / c))));
-}
-
-static double
-move_us(double bytes, double gbps)
-{
-    return bytes / (gbps * 1e3);
-}
-
 double
 tt_nccl_message_bytes(const TtPlan *plan)
 {
@@ -176,17 +152,12 @@ set_wire_factors(Making *m)
 static void
 set_ring(Making *m)
 {
-    const TtNcclMachine *machine = m->place->machine;
-    guint proto = m->call->choice.proto;
-    double n = m->n_channels, hidden = 1;
-    double rate = narrowest(m->step.channel_gbps,
-                            machine->ranks_per_node > 1 ? m->step.nvlink_gbps / n : INFINITY,
-                            m->step.nics_gbps / n);
+    TtNcclRingCost ring =
+        tt_nccl_ring_cost(m->place->costs, m->place->effects, m->place->machine, &m->call->choice,
+                          MAX(8, m->message_bytes), m->n_channels);
 
-    if (proto == TT_NCCL_SIMPLE) /* the second slice moves while the first is worked on */
-        hidden += m->place->costs[tt_cost_proto(TT_COST_HIDDEN, proto)] * m->message_bytes / 1e5;
-    set_inner(m, m->step.hop_us / hidden, rate, 0);
-    set_net(m, m->step.hop_net_us + move_us(m->message_bytes, m->step.forward_gbps), rate, 0);
+    set_inner(m, ring.inner_us, ring.gbps, 0);
+    set_net(m, ring.outer_us, ring.gbps, 0);
 }
 
 /* --- trees ------------------------------------------------------------------------------------- */
@@ -201,38 +172,18 @@ set_paced(Making *m, TtHop hop, double us, double route_us, double pace_us)
     set_hop(m, hop, us - transfer_us, route_us, m->message_bytes / transfer_us / 1e3, pace_us);
 }
 
-/* The busiest node's NICs carry twice the data: it is an inner node of one tree, a leaf of the other. */
-static double
-nic_load(const TtNcclMachine *machine)
-{
-    return machine->n_nodes > 3 ? 2 : 2 * (machine->n_nodes - 1.0) / machine->n_nodes;
-}
-
-/* The first chunk travels as fast as a block can; then chunks come as fast as a block that works on two
- * directions, or the links all of them share. */
 static void
 set_tree(Making *m)
 {
-    const TtNcclMachine *machine = m->place->machine;
-    guint proto = m->call->choice.proto;
-    double n = m->n_channels, G = machine->ranks_per_node, bytes = m->message_bytes;
-    double tree = m->place->costs[tt_cost_proto(TT_COST_TREE, proto)];
-    double chain = G > 1 ? m->step.nvlink_gbps / n * G / (2 * (G - 1)) : INFINITY;
-    double nics = machine->n_nodes > 1 ? m->step.nics_gbps / n / nic_load(machine) : INFINITY;
-    double rate = narrowest(m->step.channel_gbps * tree, chain, nics);
-    double crowd = 1 + m->place->costs[TT_COST_TREE_CROWD] * (g_bit_storage(machine->n_nodes) - 1);
-    double pace_us = move_us(bytes, rate) * crowd;
-    double inner_us = m->step.hop_us + move_us(bytes, m->step.channel_gbps), net_us;
+    TtNcclTreeCost tree =
+        tt_nccl_tree_cost(m->place->costs, m->place->effects, m->place->machine, &m->call->choice,
+                          MAX(8, m->message_bytes), m->n_channels);
 
-    set_paced(m, TT_HOP_NVLINK, inner_us, m->wires.inner_us, pace_us);
-    set_paced(m, TT_HOP_PCIE, inner_us, m->wires.inner_us, pace_us);
-    set_paced(m, TT_HOP_HOST, inner_us, m->wires.inner_us, pace_us);
-    if (machine->n_nodes < 2)
-        return;
-    net_us = m->step.hop_net_us + (proto != TT_NCCL_SIMPLE ? move_us(bytes, m->step.forward_gbps)
-                                                           : move_us(bytes, m->step.channel_gbps) +
-                                                                 move_us(bytes, m->step.nics_gbps));
-    set_paced(m, TT_HOP_NET, net_us, m->wires.net_us, pace_us);
+    set_paced(m, TT_HOP_NVLINK, tree.inner_us, m->wires.inner_us, tree.pace_us);
+    set_paced(m, TT_HOP_PCIE, tree.inner_us, m->wires.inner_us, tree.pace_us);
+    set_paced(m, TT_HOP_HOST, tree.inner_us, m->wires.inner_us, tree.pace_us);
+    if (m->place->machine->n_nodes > 1)
+        set_paced(m, TT_HOP_NET, tree.outer_us, m->wires.net_us, tree.pace_us);
 }
 
 /* --- in-switch reduction ------------------------------------------------------------------------ */
@@ -240,42 +191,26 @@ set_tree(Making *m)
 #define FEW_ROUNDS 8
 #define JUST_FULL  0.9999 /* links that cannot fill cost the simulator nothing */
 
-/* What the closed form says of one operation, and what of it each connection has to spend. */
+/* What of the closed form's time each connection has to spend. */
 typedef struct {
     double fixed_us, body_us; /* to the first chunk's end, all the others */
-    double link_gbps;         /* of data, of a GPU's way to the switch */
     double net_hop_us;
+    guint levels;
 } Nvls;
 
 static Nvls
 nvls_times(const Making *m)
 {
-    const TtNcclMachine *machine = m->place->machine;
-    const double *v = m->place->costs;
-    const TtNcclChoice *choice = &m->call->choice;
-    gboolean whole = m->call->op.func == TT_NCCL_ALLREDUCE;
-    double heads = MAX(1, machine->heads), M = machine->n_nodes, bytes = (double)m->call->op.bytes;
-    double per_round = (double)machine->nvls_channels * heads * (double)choice->chunk_bytes;
-    double rounds = MAX(1, bytes / MAX(per_round, 1)), rate, link;
-    Nvls t = { 0 };
+    TtNcclNvlsCost cost = tt_nccl_nvls_cost(m->place->costs, m->place->effects, m->place->machine,
+                                            &m->call->op, &m->call->choice);
 
-    t.fixed_us = v[TT_COST_NVLS_START] * v[tt_cost_gen(machine->gen, TT_GEN_NVLS_START)];
-    t.link_gbps = machine->nvlink_gbps * v[TT_COST_NVLS_SHARE] *
-                  v[tt_cost_gen(machine->gen, TT_GEN_NVLS_SHARE)];
-    link = whole ? t.link_gbps * heads / (heads + 1) : t.link_gbps;
-    if (M < 2) {
-        t.body_us =
-            rounds * v[TT_COST_NVLS_ROUND] * v[tt_cost_gen(machine->gen, TT_GEN_NVLS_ROUND)] +
-            move_us(bytes, link);
-        return t;
-    }
-    rate = narrowest(link, m->step.nics_gbps * M / (2 * (M - 1)), INFINITY);
-    t.net_hop_us = m->step.hop_net_us * v[TT_COST_NVLSTREE_HOP];
-    if (choice->algo == TT_NCCL_NVLS) /* the network adds up: a hop there, a hop back */
-        t.net_hop_us *= log2(M);
-    t.fixed_us += move_us(v[TT_COST_NVLSTREE_FILL] * MIN(bytes, per_round), rate);
-    t.body_us = rounds * v[TT_COST_NVLSTREE_ROUND] + move_us(bytes, rate);
-    return t;
+    return (Nvls){
+        .fixed_us = cost.start_us + tt_nccl_move_us(cost.fill_bytes, cost.gbps),
+        .body_us = cost.rounds_us + tt_nccl_move_us((double)m->call->op.bytes, cost.gbps),
+        /* with NVLS the network adds up: a hop there, a hop back, whatever the levels */
+        .net_hop_us = cost.hop_us * (m->call->choice.algo == TT_NCCL_NVLS ? cost.levels : 1),
+        .levels = cost.levels,
+    };
 }
 
 /* Between nodes: at the rate at which the busiest NIC, of a node with two children, is just full; faster where
@@ -288,10 +223,10 @@ set_nvls_net(Making *m, Nvls *t)
     double rounds = (double)m->plan->n_rounds, few = rounds < FEW_ROUNDS ? 1 / rounds : 0;
     double load = (M < 3 ? 1 : 2 - few) * m->n_channels * heads;
     double nics = MIN(m->step.nics_gbps, m->wires.net_gbps) * JUST_FULL;
-    double transfer_us = move_us(m->message_bytes * load, nics);
+    double transfer_us = tt_nccl_move_us(m->message_bytes * load, nics);
 
     set_net(m, t->net_hop_us - transfer_us, nics / load, 0);
-    t->fixed_us -= 2 * ceil(log2(M)) * MAX(0, transfer_us - t->net_hop_us);
+    t->fixed_us -= 2.0 * t->levels * MAX(0, transfer_us - t->net_hop_us);
 }
 
 /* Once a round a head's message joins those of all channels on the way to the switch. If the way is full
@@ -300,7 +235,7 @@ static double
 make_room_us(const Making *m, double transfer_us, double link_gbps)
 {
     double H = m->plan->n_chunks,
-           pair_us = move_us(2 * m->message_bytes * m->n_channels, link_gbps);
+           pair_us = tt_nccl_move_us(2 * m->message_bytes * m->n_channels, link_gbps);
 
     if (m->call->op.func != TT_NCCL_ALLREDUCE || H < 2 || pair_us <= transfer_us)
         return transfer_us;
@@ -360,7 +295,8 @@ tt_nccl_profile(const TtNcclPlace *place, const TtNcclCall *call, const TtPlan *
     default: /* PAT, CollNet: a block's rate, and a hop for every message */
         set_inner(&m, m.step.hop_us, m.step.channel_gbps, 0);
         set_net(&m, m.step.hop_net_us,
-                narrowest(m.step.channel_gbps, m.step.nics_gbps / m.n_channels, INFINITY), 0);
+                tt_nccl_narrowest(m.step.channel_gbps, m.step.nics_gbps / m.n_channels, INFINITY),
+                0);
     }
     return m.profile;
 }
