@@ -123,3 +123,6 @@ typedef struct {
     guint n_channels;               /* comm.nChannels: after doubling and limits */
     guint nvls_channels;
 } TtNcclComm;
+
+/* The graph an algorithm (TtNcclAlgo) runs on. */
+const TtNcclGraph *tt_nccl_graph_of(const TtNcclComm *comm, guint algo);

@@ -12,22 +12,6 @@ tt_nccl_log2(guint64 n)
     return n ? 63 - (guint)__builtin_clzll(n) : 0;
 }
 
-const TtNcclGraph *
-tt_nccl_graph_of(const TtNcclComm *comm, guint algo)
-{
-    static const guint graphs[TT_NCCL_N_ALGOS] = {
-        [TT_NCCL_TREE] = TT_GRAPH_TREE,
-        [TT_NCCL_RING] = TT_GRAPH_RING,
-        [TT_NCCL_COLLNET_DIRECT] = TT_GRAPH_COLLNET_DIRECT,
-        [TT_NCCL_COLLNET_CHAIN] = TT_GRAPH_COLLNET_CHAIN,
-        [TT_NCCL_NVLS] = TT_GRAPH_NVLS,
-        [TT_NCCL_NVLS_TREE] = TT_GRAPH_NVLS,
-        [TT_NCCL_PAT] = TT_GRAPH_TREE,
-    };
-
-    return &comm->graph[graphs[algo]];
-}
-
 guint
 tt_nccl_heads(const TtNcclComm *comm, guint algo)
 {

@@ -22,9 +22,6 @@ void tt_nccl_model_init(TtNcclModel *model, const TtNcclComm *comm, const TtNccl
 double tt_nccl_model_gbps(const TtNcclModel *model, TtNcclFunc func, guint algo, guint proto);
 double tt_nccl_model_latency_us(const TtNcclModel *model, TtNcclFunc func, guint algo, guint proto);
 
-/* The graph an algorithm runs on. */
-const TtNcclGraph *tt_nccl_graph_of(const TtNcclComm *comm, guint algo);
-
 /* GPUs of a node that data is spread over before it leaves (NVLS, CollNet): distinct first GPUs of the
  * graph's channels. */
 guint tt_nccl_heads(const TtNcclComm *comm, guint algo);

@@ -23,22 +23,6 @@ nic_of(const TtNcclPlace *place, int dev)
     return nic < place->node->net->len ? nic : TT_NO_NIC;
 }
 
-static const TtNcclGraph *
-graph_of(const TtNcclComm *comm, guint algo)
-{
-    static const guint graphs[TT_NCCL_N_ALGOS] = {
-        [TT_NCCL_TREE] = TT_GRAPH_TREE,
-        [TT_NCCL_RING] = TT_GRAPH_RING,
-        [TT_NCCL_COLLNET_DIRECT] = TT_GRAPH_COLLNET_DIRECT,
-        [TT_NCCL_COLLNET_CHAIN] = TT_GRAPH_COLLNET_CHAIN,
-        [TT_NCCL_NVLS] = TT_GRAPH_NVLS,
-        [TT_NCCL_NVLS_TREE] = TT_GRAPH_NVLS,
-        [TT_NCCL_PAT] = TT_GRAPH_TREE,
-    };
-
-    return &comm->graph[graphs[algo]];
-}
-
 /* Row @c of the graph, and for heads, whoever begins a row. */
 static guint16
 nic_at(const TtNcclPlace *place, const TtNcclGraph *graph, guint c, guint rank)
@@ -94,7 +78,7 @@ any_nic_node_in(gconstpointer topo, guint node)
 void
 tt_nccl_routes_init(TtNcclRoutes *self, const TtNcclPlace *place, guint algo)
 {
-    const TtNcclGraph *graph = graph_of(place->comm, algo);
+    const TtNcclGraph *graph = tt_nccl_graph_of(place->comm, algo);
     guint per_node = place->comm->ranks_per_node;
 
     *self = (TtNcclRoutes){ .topo = place->topo, .per_node = per_node };
