@@ -62,7 +62,7 @@ add_device(TtIniWriter *w, const char *kind, guint number, guint pci, guint cpu)
         to = w->switch_number[pci];
         head = local_head(kind, "pcie-switch");
     } else {
-        const TtXmlPci *own = to_cpu ? NULL : tt_ini_pci_at(w, pci);
+        const TtXmlPci *own = to_cpu ? NULL : tt_xml_pci_at(w->xml, pci);
 
         to_cpu = !own || own->parent == TT_NO_INDEX;
         to = to_cpu ? cpu : w->switch_number[own->parent];
@@ -75,17 +75,17 @@ static void
 add_devices(TtIniWriter *w)
 {
     for (guint i = 0; i < w->gpus->len; i++) {
-        guint pci = tt_ini_gpu_at(w, g_array_index(w->gpus, guint, i))->pci;
+        guint pci = tt_xml_gpu_at(w->xml, g_array_index(w->gpus, guint, i))->pci;
 
-        add_device(w, "gpu", i, pci, tt_ini_pci_at(w, pci)->cpu);
+        add_device(w, "gpu", i, pci, tt_xml_pci_at(w->xml, pci)->cpu);
     }
     for (guint i = 0; i < w->nets->len; i++) {
-        const TtXmlNet *net = tt_ini_net_at(w, g_array_index(w->nets, guint, i));
+        const TtXmlNet *net = tt_xml_net_at(w->xml, g_array_index(w->nets, guint, i));
 
         add_device(w, "nic", i, net->pci, net->cpu);
     }
     for (guint i = 0; i < w->xml->pci->len; i++) {
-        const TtXmlPci *pci = tt_ini_pci_at(w, i);
+        const TtXmlPci *pci = tt_xml_pci_at(w->xml, i);
         gboolean to_cpu = pci->parent == TT_NO_INDEX;
 
         if (tt_ini_is_switch(w, i))
@@ -98,7 +98,7 @@ static guint
 pci_with_bus_id(const TtIniWriter *w, const char *bus_id)
 {
     for (guint i = 0; i < w->xml->pci->len; i++)
-        if (g_ascii_strcasecmp(tt_ini_pci_at(w, i)->bus_id, bus_id) == 0)
+        if (g_ascii_strcasecmp(tt_xml_pci_at(w->xml, i)->bus_id, bus_id) == 0)
             return i;
     return TT_NO_INDEX;
 }
@@ -117,15 +117,15 @@ add_pci_links(TtIniWriter *w)
         one = w->switch_number[link->pci];
         two = w->switch_number[target];
         if (one < two) /* both ends name it */
-            add_pair(w, pcie_head("pcie-switch", "pcie-switch", tt_ini_pci_at(w, link->pci)), one,
-                     two, 1);
+            add_pair(w, pcie_head("pcie-switch", "pcie-switch", tt_xml_pci_at(w->xml, link->pci)),
+                     one, two, 1);
     }
 }
 
 static char *
 nvlink_head(const TtIniWriter *w, guint gpu, guint32 target_class, const char *to)
 {
-    TtNvlinkSpeed speed = tt_nvlink_speed(tt_ini_gpu_at(w, gpu)->sm);
+    TtNvlinkSpeed speed = tt_nvlink_speed(tt_xml_gpu_at(w->xml, gpu)->sm);
     const char *kind = target_class == 0x038000 ? "xgmi" : "nvlink";
     gboolean direct = strcmp(to, "nvswitch") != 0;
 
@@ -149,7 +149,7 @@ add_nvlinks_between(TtIniWriter *w)
         guint a = w->gpu_number[pair->a], b = w->gpu_number[pair->b];
         guint n =
             pair->there && pair->back ? MIN(pair->there, pair->back) : MAX(pair->there, pair->back);
-        guint32 target_class = tt_ini_pci_at(w, tt_ini_gpu_at(w, pair->b)->pci)->class_id;
+        guint32 target_class = tt_xml_pci_at(w->xml, tt_xml_gpu_at(w->xml, pair->b)->pci)->class_id;
 
         if (n && a != TT_INI_NO_NUMBER && b != TT_INI_NO_NUMBER)
             add_pair(w, nvlink_head(w, pair->a, target_class, "gpu"), a, b, n);
@@ -176,7 +176,7 @@ add_nvlinks_to_others(TtIniWriter *w)
             add_pair(w, nvlink_head(w, gpu, 0x068000, "nvswitch"), i, 0, to_switch);
         if (to_cpu)
             add_pair(w, nvlink_head(w, gpu, 0x068001, "cpu"), i,
-                     tt_ini_pci_at(w, tt_ini_gpu_at(w, gpu)->pci)->cpu, to_cpu);
+                     tt_xml_pci_at(w->xml, tt_xml_gpu_at(w->xml, gpu)->pci)->cpu, to_cpu);
         any_switch |= to_switch > 0;
     }
     return any_switch;
@@ -195,8 +195,8 @@ add_c2c(TtIniWriter *w)
                                  "bandwidth = %.0f MB/s ; spec: the file's\n"
                                  "latency = 0.3 us ; assumed: as half an NVLink hop\n",
                                  link->mb_per_s, link->mb_per_s),
-                 w->gpu_number[link->gpu], tt_ini_pci_at(w, tt_ini_gpu_at(w, link->gpu)->pci)->cpu,
-                 link->count);
+                 w->gpu_number[link->gpu],
+                 tt_xml_pci_at(w->xml, tt_xml_gpu_at(w->xml, link->gpu)->pci)->cpu, link->count);
     }
 }
 

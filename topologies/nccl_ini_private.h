@@ -20,24 +20,6 @@ typedef struct {
     GPtrArray *order;  /* of its keys */
 } TtIniWriter;
 
-static inline const TtXmlGpu *
-tt_ini_gpu_at(const TtIniWriter *w, guint i)
-{
-    return &g_array_index(w->xml->gpu, TtXmlGpu, i);
-}
-
-static inline const TtXmlNet *
-tt_ini_net_at(const TtIniWriter *w, guint i)
-{
-    return &g_array_index(w->xml->net, TtXmlNet, i);
-}
-
-static inline const TtXmlPci *
-tt_ini_pci_at(const TtIniWriter *w, guint i)
-{
-    return &g_array_index(w->xml->pci, TtXmlPci, i);
-}
-
 static inline gboolean
 tt_ini_is_switch(const TtIniWriter *w, guint pci)
 {

@@ -61,8 +61,8 @@ by_severity(gconstpointer a, gconstpointer b)
 char *
 tt_lint_name_gpu(const TtLint *l, guint i)
 {
-    const TtXmlGpu *gpu = tt_lint_gpu(l, i);
-    g_autofree char *bus_id = tt_quote(tt_lint_pci(l, gpu->pci)->bus_id);
+    const TtXmlGpu *gpu = tt_xml_gpu_at(l->xml, i);
+    g_autofree char *bus_id = tt_quote(tt_xml_pci_at(l->xml, gpu->pci)->bus_id);
 
     return gpu->dev >= 0 ? g_strdup_printf("gpu %d (%s)", gpu->dev, bus_id)
                          : g_strdup_printf("gpu (%s)", bus_id);
@@ -71,7 +71,7 @@ tt_lint_name_gpu(const TtLint *l, guint i)
 char *
 tt_lint_name_net(const TtLint *l, guint i)
 {
-    g_autofree char *name = tt_quote(tt_lint_net(l, i)->name);
+    g_autofree char *name = tt_quote(tt_xml_net_at(l->xml, i)->name);
 
     return g_strdup_printf("nic %s", name);
 }
@@ -79,7 +79,7 @@ tt_lint_name_net(const TtLint *l, guint i)
 char *
 tt_lint_name_pci(const TtLint *l, guint i)
 {
-    g_autofree char *bus_id = tt_quote(tt_lint_pci(l, i)->bus_id);
+    g_autofree char *bus_id = tt_quote(tt_xml_pci_at(l->xml, i)->bus_id);
 
     if (l->gpu_of[i] != TT_NO_INDEX)
         return tt_lint_name_gpu(l, l->gpu_of[i]);
@@ -98,16 +98,16 @@ static void
 find_places(TtLint *l)
 {
     for (guint i = 0; i < l->xml->pci->len; i++) { /* parents come before children */
-        guint parent = tt_lint_pci(l, i)->parent;
+        guint parent = tt_xml_pci_at(l->xml, i)->parent;
 
         l->gpu_of[i] = l->net_of[i] = TT_NO_INDEX;
         l->depth[i] = parent == TT_NO_INDEX ? 1 : l->depth[parent] + 1;
     }
     for (guint i = l->xml->gpu->len; i-- > 0;)
-        l->gpu_of[tt_lint_gpu(l, i)->pci] = i;
+        l->gpu_of[tt_xml_gpu_at(l->xml, i)->pci] = i;
     for (guint i = l->xml->net->len; i-- > 0;)
-        if (tt_lint_net(l, i)->pci != TT_NO_INDEX)
-            l->net_of[tt_lint_net(l, i)->pci] = i;
+        if (tt_xml_net_at(l->xml, i)->pci != TT_NO_INDEX)
+            l->net_of[tt_xml_net_at(l->xml, i)->pci] = i;
 }
 
 GPtrArray *

@@ -8,7 +8,7 @@
 static char *
 name_cpu(const TtLint *l, guint i)
 {
-    guint numa = tt_lint_cpu(l, i)->numa_id;
+    guint numa = tt_xml_cpu_at(l->xml, i)->numa_id;
 
     return numa == TT_NO_INDEX ? g_strdup("cpu -1") : g_strdup_printf("cpu %u", numa);
 }
@@ -17,7 +17,7 @@ static gboolean
 holds_something(const TtLint *l, guint cpu)
 {
     for (guint i = 0; i < l->xml->pci->len; i++)
-        if (tt_lint_pci(l, i)->cpu == cpu)
+        if (tt_xml_pci_at(l->xml, i)->cpu == cpu)
             return TRUE;
     return FALSE;
 }
@@ -26,7 +26,7 @@ void
 tt_lint_cpus(TtLint *l)
 {
     for (guint i = 0; i < l->xml->cpu->len; i++) {
-        const TtXmlCpu *cpu = tt_lint_cpu(l, i);
+        const TtXmlCpu *cpu = tt_xml_cpu_at(l->xml, i);
         gboolean x86 = !cpu->arch || strcmp(cpu->arch, "x86_64") == 0;
 
         if (!holds_something(l, i))
@@ -49,16 +49,17 @@ tt_lint_gpus(TtLint *l)
     guint n_without = 0, n_gpus = l->xml->gpu->len;
 
     for (guint i = 0; i < n_gpus; i++)
-        n_without += tt_lint_gpu(l, i)->rank < 0;
+        n_without += tt_xml_gpu_at(l->xml, i)->rank < 0;
     for (guint i = 0; i < n_gpus && n_without < n_gpus; i++)
-        if (tt_lint_gpu(l, i)->rank < 0)
+        if (tt_xml_gpu_at(l->xml, i)->rank < 0)
             tt_lint_add(l, TT_LINT_WARNING, "gpu-rank", g_strdup("no rank"), tt_lint_name_gpu(l, i),
                         g_strdup("a rank, as the other GPUs have"), "leaves the GPU out");
     for (guint i = 0; i < n_gpus; i++)
-        if (tt_lint_gpu(l, i)->sm != tt_lint_gpu(l, 0)->sm)
+        if (tt_xml_gpu_at(l->xml, i)->sm != tt_xml_gpu_at(l->xml, 0)->sm)
             tt_lint_add(l, TT_LINT_WARNING, "gpu-mixed",
-                        g_strdup_printf("sm %u", tt_lint_gpu(l, i)->sm), tt_lint_name_gpu(l, i),
-                        g_strdup_printf("sm %u, as the first GPU", tt_lint_gpu(l, 0)->sm),
+                        g_strdup_printf("sm %u", tt_xml_gpu_at(l->xml, i)->sm),
+                        tt_lint_name_gpu(l, i),
+                        g_strdup_printf("sm %u, as the first GPU", tt_xml_gpu_at(l->xml, 0)->sm),
                         "tunes for the older of the two and drops LL128 (before 2.30)");
     if (n_gpus == 0)
         tt_lint_add(l, TT_LINT_ERROR, "no-gpu", g_strdup("no <gpu>"), g_strdup("whole file"),
@@ -72,7 +73,7 @@ tt_lint_branches(TtLint *l)
     g_autofree gboolean *leads = tt_nccl_leads(l->xml);
 
     for (guint i = 0; i < l->xml->pci->len; i++) {
-        const TtXmlPci *pci = tt_lint_pci(l, i);
+        const TtXmlPci *pci = tt_xml_pci_at(l->xml, i);
         gboolean topmost = pci->parent == TT_NO_INDEX || leads[pci->parent];
 
         if (leads[i] || !topmost)

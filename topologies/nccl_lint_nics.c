@@ -9,13 +9,13 @@ path_between(const TtLint *l, guint gpu_pci, guint net_pci, guint net_cpu)
 {
     guint a = gpu_pci, b = net_pci, hops = 0;
 
-    if (tt_lint_pci(l, gpu_pci)->cpu != net_cpu)
+    if (tt_xml_pci_at(l->xml, gpu_pci)->cpu != net_cpu)
         return SYS;
     while (a != b && a != TT_NO_INDEX && b != TT_NO_INDEX) {
         if (l->depth[a] > l->depth[b])
-            a = tt_lint_pci(l, a)->parent;
+            a = tt_xml_pci_at(l->xml, a)->parent;
         else
-            b = tt_lint_pci(l, b)->parent;
+            b = tt_xml_pci_at(l->xml, b)->parent;
         hops++;
     }
     if (a != b || a == TT_NO_INDEX)
@@ -30,8 +30,8 @@ nearest_gpu(const TtLint *l, guint net, guint *gpu)
 
     *gpu = 0;
     for (guint i = 0; i < l->xml->gpu->len; i++) {
-        Path path = path_between(l, tt_lint_gpu(l, i)->pci, tt_lint_net(l, net)->pci,
-                                 tt_lint_net(l, net)->cpu);
+        Path path = path_between(l, tt_xml_gpu_at(l->xml, i)->pci, tt_xml_net_at(l->xml, net)->pci,
+                                 tt_xml_net_at(l->xml, net)->cpu);
 
         if (path < best) {
             best = path;
@@ -47,8 +47,9 @@ nearest_net(const TtLint *l, guint gpu)
     Path best = SYS;
 
     for (guint i = 0; i < l->xml->net->len; i++)
-        best = MIN(best, path_between(l, tt_lint_gpu(l, gpu)->pci, tt_lint_net(l, i)->pci,
-                                      tt_lint_net(l, i)->cpu));
+        best =
+            MIN(best, path_between(l, tt_xml_gpu_at(l->xml, gpu)->pci,
+                                   tt_xml_net_at(l->xml, i)->pci, tt_xml_net_at(l->xml, i)->cpu));
     return best;
 }
 
@@ -138,9 +139,9 @@ lint_speeds(TtLint *l)
     int most = 0;
 
     for (guint i = 0; i < l->xml->net->len; i++)
-        most = MAX(most, tt_lint_net(l, i)->speed_mbps);
+        most = MAX(most, tt_xml_net_at(l->xml, i)->speed_mbps);
     for (guint i = 0; i < l->xml->net->len; i++) {
-        int speed = tt_lint_net(l, i)->speed_mbps;
+        int speed = tt_xml_net_at(l->xml, i)->speed_mbps;
 
         if (speed <= 0)
             tt_lint_add(l, TT_LINT_WARNING, "nic-speed-unknown", g_strdup_printf("speed %d", speed),
@@ -169,9 +170,9 @@ lint_gdr(TtLint *l)
     guint n_gpus = 0, n_nets = 0;
 
     for (guint i = 0; i < l->xml->gpu->len; i++)
-        n_gpus += !tt_lint_gpu(l, i)->gdr;
+        n_gpus += !tt_xml_gpu_at(l->xml, i)->gdr;
     for (guint i = 0; i < l->xml->net->len; i++)
-        n_nets += !tt_lint_net(l, i)->gdr;
+        n_nets += !tt_xml_net_at(l->xml, i)->gdr;
     if (n_gpus > 0 && l->xml->net->len > 0)
         tt_lint_add(l, TT_LINT_WARNING, "gpu-gdr", g_strdup("gdr=0"),
                     g_strdup_printf("%u of %u GPUs", n_gpus, l->xml->gpu->len), g_strdup("gdr=1"),

@@ -28,15 +28,15 @@ name_rate(const TtXmlPci *pci)
 static gboolean
 are_alike(const TtLint *l, guint one, guint two)
 {
-    const TtXmlPci *a = tt_lint_pci(l, one), *b = tt_lint_pci(l, two);
+    const TtXmlPci *a = tt_xml_pci_at(l->xml, one), *b = tt_xml_pci_at(l->xml, two);
 
     if (role_of(l, one) != role_of(l, two))
         return FALSE;
     switch (role_of(l, one)) {
     case IS_GPU: return TRUE;
     case IS_NIC:
-        return tt_lint_net(l, l->net_of[one])->speed_mbps ==
-               tt_lint_net(l, l->net_of[two])->speed_mbps;
+        return tt_xml_net_at(l->xml, l->net_of[one])->speed_mbps ==
+               tt_xml_net_at(l->xml, l->net_of[two])->speed_mbps;
     case IS_SWITCH:
         return g_strcmp0(a->vendor, b->vendor) == 0 && g_strcmp0(a->device, b->device) == 0 &&
                l->depth[one] == l->depth[two];
@@ -50,7 +50,8 @@ fastest_peer(const TtLint *l, guint of)
     guint best = of;
 
     for (guint i = 0; i < l->xml->pci->len; i++)
-        if (rate(tt_lint_pci(l, i)) > rate(tt_lint_pci(l, best)) && are_alike(l, i, of))
+        if (rate(tt_xml_pci_at(l->xml, i)) > rate(tt_xml_pci_at(l->xml, best)) &&
+            are_alike(l, i, of))
             best = i;
     return best;
 }
@@ -61,15 +62,15 @@ nic_needs(const TtLint *l, guint pci)
     double gbits_per_s = 0;
 
     for (guint i = 0; i < l->xml->net->len; i++)
-        if (tt_lint_net(l, i)->pci == pci)
-            gbits_per_s += tt_lint_net(l, i)->speed_mbps / 1000.0;
+        if (tt_xml_net_at(l->xml, i)->pci == pci)
+            gbits_per_s += tt_xml_net_at(l->xml, i)->speed_mbps / 1000.0;
     return gbits_per_s;
 }
 
 static void
 lint_link(TtLint *l, guint i)
 {
-    const TtXmlPci *pci = tt_lint_pci(l, i);
+    const TtXmlPci *pci = tt_xml_pci_at(l->xml, i);
     guint peer = fastest_peer(l, i);
 
     if (pci->link_gts <= 2.5 && pci->link_gts > 0) {
@@ -79,9 +80,9 @@ lint_link(TtLint *l, guint i)
                     "(NCCL_TOPO_FILE)");
         return;
     }
-    if (rate(pci) < rate(tt_lint_pci(l, peer))) {
+    if (rate(pci) < rate(tt_xml_pci_at(l->xml, peer))) {
         g_autofree char *other = tt_lint_name_pci(l, peer),
-                        *speed = name_rate(tt_lint_pci(l, peer));
+                        *speed = name_rate(tt_xml_pci_at(l->xml, peer));
 
         tt_lint_add(
             l, TT_LINT_WARNING, "pcie-speed", name_rate(pci), tt_lint_name_pci(l, i),
@@ -106,10 +107,10 @@ lint_link(TtLint *l, guint i)
 static void
 lint_uplink(TtLint *l, guint i)
 {
-    const TtXmlPci *pci = tt_lint_pci(l, i);
+    const TtXmlPci *pci = tt_xml_pci_at(l->xml, i);
 
     for (guint k = i + 1; role_of(l, i) == IS_SWITCH && k < l->xml->pci->len; k++) {
-        const TtXmlPci *child = tt_lint_pci(l, k);
+        const TtXmlPci *child = tt_xml_pci_at(l->xml, k);
         g_autofree char *name = NULL, *speed = NULL;
 
         if (child->parent != i || rate(child) <= rate(pci))
@@ -140,7 +141,7 @@ lint_unknown(TtLint *l)
     g_autofree char *name = NULL;
 
     for (guint i = 0; i < l->xml->pci->len; i++) {
-        const TtXmlPci *pci = tt_lint_pci(l, i);
+        const TtXmlPci *pci = tt_xml_pci_at(l->xml, i);
 
         if ((pci->link_gts > 0 && pci->link_width > 0) || !matters(l, i))
             continue;
@@ -159,7 +160,7 @@ void
 tt_lint_pcie(TtLint *l)
 {
     for (guint i = 0; i < l->xml->pci->len; i++) {
-        const TtXmlPci *pci = tt_lint_pci(l, i);
+        const TtXmlPci *pci = tt_xml_pci_at(l->xml, i);
 
         if (pci->link_gts > 0 && pci->link_width > 0 && matters(l, i)) {
             lint_link(l, i);

@@ -25,27 +25,3 @@ void tt_lint_branches(TtLint *lint);
 void tt_lint_nvlink(TtLint *lint);
 void tt_lint_pcie(TtLint *lint);
 void tt_lint_nics(TtLint *lint);
-
-static inline const TtXmlCpu *
-tt_lint_cpu(const TtLint *lint, guint i)
-{
-    return &g_array_index(lint->xml->cpu, TtXmlCpu, i);
-}
-
-static inline const TtXmlPci *
-tt_lint_pci(const TtLint *lint, guint i)
-{
-    return &g_array_index(lint->xml->pci, TtXmlPci, i);
-}
-
-static inline const TtXmlGpu *
-tt_lint_gpu(const TtLint *lint, guint i)
-{
-    return &g_array_index(lint->xml->gpu, TtXmlGpu, i);
-}
-
-static inline const TtXmlNet *
-tt_lint_net(const TtLint *lint, guint i)
-{
-    return &g_array_index(lint->xml->net, TtXmlNet, i);
-}

@@ -74,6 +74,31 @@ struct TtNcclXml {
     GArray *cpu, *pci, *gpu, *nvlink, *c2c, *net, *pci_link; /* of the structs above, owned */
 };
 
+/* Entry @i of each. */
+static inline const TtXmlCpu *
+tt_xml_cpu_at(const TtNcclXml *xml, guint i)
+{
+    return &g_array_index(xml->cpu, TtXmlCpu, i);
+}
+
+static inline const TtXmlPci *
+tt_xml_pci_at(const TtNcclXml *xml, guint i)
+{
+    return &g_array_index(xml->pci, TtXmlPci, i);
+}
+
+static inline const TtXmlGpu *
+tt_xml_gpu_at(const TtNcclXml *xml, guint i)
+{
+    return &g_array_index(xml->gpu, TtXmlGpu, i);
+}
+
+static inline const TtXmlNet *
+tt_xml_net_at(const TtNcclXml *xml, guint i)
+{
+    return &g_array_index(xml->net, TtXmlNet, i);
+}
+
 TtNcclXml *tt_nccl_xml_new(const char *origin);
 void tt_nccl_xml_free(TtNcclXml *xml);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(TtNcclXml, tt_nccl_xml_free)

@@ -18,8 +18,8 @@ static int
 by_rank(gconstpointer a, gconstpointer b, gpointer user)
 {
     const TtIniWriter *w = user;
-    const TtXmlGpu *one = tt_ini_gpu_at(w, *(const guint *)a),
-                   *two = tt_ini_gpu_at(w, *(const guint *)b);
+    const TtXmlGpu *one = tt_xml_gpu_at(w->xml, *(const guint *)a),
+                   *two = tt_xml_gpu_at(w->xml, *(const guint *)b);
 
     if (one->rank != two->rank)
         return one->rank < two->rank ? -1 : 1;
@@ -30,8 +30,8 @@ static int
 by_dev(gconstpointer a, gconstpointer b, gpointer user)
 {
     const TtIniWriter *w = user;
-    guint one = tt_ini_net_at(w, *(const guint *)a)->dev,
-          two = tt_ini_net_at(w, *(const guint *)b)->dev;
+    guint one = tt_xml_net_at(w->xml, *(const guint *)a)->dev,
+          two = tt_xml_net_at(w->xml, *(const guint *)b)->dev;
 
     return one < two ? -1 : one > two;
 }
@@ -43,12 +43,12 @@ choose_devices(TtIniWriter *w, GError **error)
     gboolean any_rank = FALSE;
 
     for (guint i = 0; i < w->xml->gpu->len; i++)
-        any_rank |= tt_ini_gpu_at(w, i)->rank >= 0;
+        any_rank |= tt_xml_gpu_at(w->xml, i)->rank >= 0;
     for (guint i = 0; i < w->xml->gpu->len; i++)
-        if (tt_ini_gpu_at(w, i)->rank >= 0 || !any_rank)
+        if (tt_xml_gpu_at(w->xml, i)->rank >= 0 || !any_rank)
             g_array_append_val(w->gpus, i);
     for (guint i = 0; i < w->xml->net->len; i++)
-        if (tt_ini_net_at(w, i)->keep)
+        if (tt_xml_net_at(w->xml, i)->keep)
             g_array_append_val(w->nets, i);
     g_array_sort_with_data(w->gpus, by_rank, w);
     g_array_sort_with_data(w->nets, by_dev, w);
@@ -75,10 +75,10 @@ note(TtIniWriter *w, guint pci)
     if (pci == TT_NO_INDEX)
         return;
     w->holds[pci]++;
-    for (; pci != TT_NO_INDEX && !w->leads[pci]; pci = tt_ini_pci_at(w, pci)->parent) {
+    for (; pci != TT_NO_INDEX && !w->leads[pci]; pci = tt_xml_pci_at(w->xml, pci)->parent) {
         w->leads[pci] = TRUE;
-        if (tt_ini_pci_at(w, pci)->parent != TT_NO_INDEX)
-            w->above[tt_ini_pci_at(w, pci)->parent] = TRUE;
+        if (tt_xml_pci_at(w->xml, pci)->parent != TT_NO_INDEX)
+            w->above[tt_xml_pci_at(w->xml, pci)->parent] = TRUE;
     }
 }
 
@@ -91,10 +91,10 @@ number_devices(TtIniWriter *w)
         guint gpu = g_array_index(w->gpus, guint, i);
 
         w->gpu_number[gpu] = i;
-        note(w, tt_ini_gpu_at(w, gpu)->pci);
+        note(w, tt_xml_gpu_at(w->xml, gpu)->pci);
     }
     for (guint i = 0; i < w->nets->len; i++)
-        note(w, tt_ini_net_at(w, g_array_index(w->nets, guint, i))->pci);
+        note(w, tt_xml_net_at(w->xml, g_array_index(w->nets, guint, i))->pci);
     for (guint i = 0; i < w->xml->pci->len; i++)
         if (tt_ini_is_switch(w, i))
             w->switch_number[i] = w->n_switches++;
@@ -154,13 +154,13 @@ write_gdr(TtIniWriter *w)
     guint n = 0;
 
     for (guint i = 0; i < w->gpus->len; i++) {
-        if (tt_ini_gpu_at(w, g_array_index(w->gpus, guint, i))->gdr)
+        if (tt_xml_gpu_at(w->xml, g_array_index(w->gpus, guint, i))->gdr)
             continue;
         g_string_append_printf(without, " gpu-%u", i);
         n++;
     }
     for (guint i = 0; i < w->nets->len; i++) {
-        if (tt_ini_net_at(w, g_array_index(w->nets, guint, i))->gdr)
+        if (tt_xml_net_at(w->xml, g_array_index(w->nets, guint, i))->gdr)
             continue;
         g_string_append_printf(without, " nic-%u", i);
         n++;
@@ -177,7 +177,7 @@ write_slower_nics(TtIniWriter *w)
     const char *before = "slower = ";
 
     for (guint i = 0; i < w->nets->len; i++) {
-        guint mbps = tt_ini_mbps_of(tt_ini_net_at(w, g_array_index(w->nets, guint, i)));
+        guint mbps = tt_ini_mbps_of(tt_xml_net_at(w->xml, g_array_index(w->nets, guint, i)));
 
         if (mbps >= w->nic_mbps)
             continue;
@@ -191,7 +191,7 @@ write_slower_nics(TtIniWriter *w)
 static void
 write_node(TtIniWriter *w, gboolean nvswitch)
 {
-    const TtXmlGpu *first = tt_ini_gpu_at(w, g_array_index(w->gpus, guint, 0));
+    const TtXmlGpu *first = tt_xml_gpu_at(w->xml, g_array_index(w->gpus, guint, 0));
     guint trays = count_trays(w);
 
     g_string_append_printf(w->text, "[node]\ngpus = %u\ncpus = %u\npcie-switches = %u\n",
@@ -216,9 +216,9 @@ write_nics(TtIniWriter *w)
 
     if (w->nets->len == 0)
         return;
-    ib = g_str_has_prefix(tt_ini_net_at(w, g_array_index(w->nets, guint, 0))->name, "mlx");
+    ib = g_str_has_prefix(tt_xml_net_at(w->xml, g_array_index(w->nets, guint, 0))->name, "mlx");
     for (guint i = 0; i < w->nets->len; i++) {
-        const TtXmlNet *net = tt_ini_net_at(w, g_array_index(w->nets, guint, i));
+        const TtXmlNet *net = tt_xml_net_at(w->xml, g_array_index(w->nets, guint, i));
 
         latency_us = MAX(latency_us, net->latency_us);
         sharp |= net->coll;
@@ -234,7 +234,7 @@ write_nics(TtIniWriter *w)
     if (latency_us > 0)
         g_string_append_printf(w->text, "reported-latency = %.10g us ; spec: the file's\n",
                                MIN(latency_us, 1e6));
-    network = tt_template_network_of(tt_ini_net_at(w, g_array_index(w->nets, guint, 0))->name);
+    network = tt_template_network_of(tt_xml_net_at(w->xml, g_array_index(w->nets, guint, 0))->name);
     if (network)
         g_string_append_printf(w->text, "network = %s ; spec: the name of the NICs\n", network);
     if (sharp)
@@ -252,8 +252,8 @@ write_all(TtIniWriter *w)
     gboolean nvswitch;
 
     for (guint i = 0; i < w->nets->len; i++)
-        w->nic_mbps =
-            MAX(w->nic_mbps, tt_ini_mbps_of(tt_ini_net_at(w, g_array_index(w->nets, guint, i))));
+        w->nic_mbps = MAX(w->nic_mbps,
+                          tt_ini_mbps_of(tt_xml_net_at(w->xml, g_array_index(w->nets, guint, i))));
     nvswitch = tt_ini_collect_links(w);
     g_string_append_printf(w->text,
                            "[topology]\nname = %s\ndescription = a node as NCCL sees it\n\n", name);
