@@ -35,7 +35,13 @@ text(void)
 
         CHECK(built_in->low[i] <= built_in->value[i] && built_in->value[i] <= built_in->high[i],
               "%s is outside its interval", name);
-        CHECK(built_in->from[i] && *built_in->from[i], "%s does not say where it is from", name);
+        CHECK(built_in->from[i] && (built_in->high[i] > built_in->low[i]
+                                        ? strstr(built_in->from[i], " rows of ") != NULL
+                                        : g_str_has_prefix(built_in->from[i], "prior")),
+              "%s does not say where it is from", name);
+        CHECK(built_in->high[i] > built_in->low[i] ||
+                  fabs(built_in->value[i] / tt_cost_prior(i) - 1) < 0.05,
+              "%s has moved, and hardly a measurement depends on it", name);
     }
 }
 
