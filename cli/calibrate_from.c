@@ -107,6 +107,22 @@ tell(const Lessons *l, const TtNcclCosts *costs)
         100 * e[errors->len * 95 / 100]);
 }
 
+/* A measurement is not to be written over by what was learnt from it. */
+static gboolean
+spare_inputs(const Lessons *l, const char *output, GError **error)
+{
+    for (guint i = 0; output && i < l->tables->len; i++) {
+        const TtMeasured *m = l->tables->pdata[i];
+
+        if (tt_output_same(m->origin, output)) {
+            g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
+                        "--output \"%s\" is one of the measurements; give another file", output);
+            return FALSE;
+        }
+    }
+    return TRUE;
+}
+
 int
 tt_calibrate_from(char **paths, const char *output, gboolean quiet, GError **error)
 {
@@ -122,6 +138,8 @@ tt_calibrate_from(char **paths, const char *output, gboolean quiet, GError **err
     for (guint i = 0; paths[i]; i++)
         if (!read_path(&l, paths[i], error))
             return TT_EXIT_FILE;
+    if (!spare_inputs(&l, output, error))
+        return TT_EXIT_USAGE;
     if (!tt_nccl_train(costs, training, error))
         return TT_EXIT_FILE;
     text = tt_nccl_costs_to_text(costs);

@@ -26,6 +26,28 @@ check_plot(const TtOptions *options, GError **error)
            tt_plot_available(error);
 }
 
+/* Two outputs in one file leave one of them. Devices and pipes take both. */
+static gboolean
+check_apart(const TtOptions *options, GError **error)
+{
+    const struct {
+        const char *option, *path;
+    } outputs[] = { { "-J", options->json_file },
+                    { "--trace", options->trace_file },
+                    { "--timeline", options->timeline_file } };
+
+    for (guint a = 0; a < G_N_ELEMENTS(outputs); a++)
+        for (guint b = a + 1; b < G_N_ELEMENTS(outputs); b++)
+            if (outputs[a].path && outputs[b].path &&
+                tt_output_same(outputs[a].path, outputs[b].path)) {
+                g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
+                            "%s and %s both write \"%s\"; give each a file of its own",
+                            outputs[a].option, outputs[b].option, outputs[a].path);
+                return FALSE;
+            }
+    return TRUE;
+}
+
 gboolean
 tt_outlets_check(const TtOptions *options, GError **error)
 {
@@ -38,7 +60,7 @@ tt_outlets_check(const TtOptions *options, GError **error)
                     "--timeline holds one algorithm; give one --algo, or use --trace");
         return FALSE;
     }
-    return tt_output_check("-J", options->json_file, error) &&
+    return check_apart(options, error) && tt_output_check("-J", options->json_file, error) &&
            tt_output_check("--trace", options->trace_file, error) &&
            tt_output_check("--timeline", options->timeline_file, error) &&
            (!json || tt_report_can_json(error)) && check_plot(options, error);

@@ -25,6 +25,18 @@ is_special(const char *path)
 }
 
 gboolean
+tt_output_same(const char *one, const char *two)
+{
+    g_autofree char *a = g_canonicalize_filename(one, NULL);
+    g_autofree char *b = g_canonicalize_filename(two, NULL);
+    GStatBuf x, y;
+
+    if (g_stat(a, &x) == 0 && g_stat(b, &y) == 0) /* both there: links lead somewhere */
+        return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    return strcmp(a, b) == 0;
+}
+
+gboolean
 tt_output_check(const char *option, const char *path, GError **error)
 {
     g_autofree char *folder = NULL;

@@ -83,7 +83,7 @@ tt_nccl_train(TtNcclCosts *costs, const GPtrArray *replays, GError **error)
         add_rows(rows, r, site, costs->value);
     }
     if (rows->len == 0) {
-        g_set_error(error, TT_NCCL_ERROR, TT_NCCL_ERROR_USAGE,
+        g_set_error(error, TT_NCCL_ERROR, TT_NCCL_ERROR_FILE,
                     "nothing to fit on: no row of an allreduce with a time");
         return FALSE;
     }

@@ -89,6 +89,17 @@ done
 want 3 "cannot write" -- $p -b 8 --plot /no/such/folder/plot
 nothing_left
 
+# two outputs in one file would leave one of them; a measurement is not written over
+want 2 '--trace and --timeline both write "same"' -- predict --topo dgx-h100 -b 8 --algo ring --trace same --timeline same
+want 2 '-J and --trace both write "./same"' -- predict --topo dgx-h100 -b 8 --algo ring -J ./same --trace same
+nothing_left
+cp "$TT_SOURCE_DIR/bench/measurements/dgxh100-1x8-ar.json" log.keep
+want 2 'is one of the measurements' -- calibrate --from log.keep -O ./log.keep
+cmp -s log.keep "$TT_SOURCE_DIR/bench/measurements/dgxh100-1x8-ar.json" || fail "a measurement was written over"
+cp "$TT_SOURCE_DIR/bench/measurements/a100-1x8-sr.json" other.keep
+want 3 'nothing to fit on' -- calibrate --from other.keep
+nothing_left
+
 # A full disk is not success.
 if [ -w /dev/full ]; then
     "$TUTTI" topo list >/dev/full 2>stderr
