@@ -2,7 +2,7 @@
  *
  * An operation takes as long as the slower of the host, which launches kernels at a certain pace, and the
  * GPUs: a start, then the steps of the algorithm, each a fixed cost and its bytes at the rate of whatever
- * is narrowest for it (a block, an NVLink shared by the channels, the node's NICs). docs/nccl.md derives
+ * is narrowest for it (a block, an NVLink shared by the channels, the node's NICs). docs/nccl.md has
  * the formulas. The same constants drive the simulator (sim/), which also knows of links shared with
  * others.
  */
