@@ -70,11 +70,14 @@ print_lab(const TtLab *lab)
         printf("; %u between switches of %g Mbit/s", lab->trunks->len,
                g_array_index(lab->trunks, TtLabTrunk, 0).bits_per_s / 1e6);
     printf("; payload %.2f %% of it by the topology\n", lab->efficiency * 100);
-    printf("buckets: %u bytes free after a pause", tt_lab_burst_bytes(lab, lab->nic_bits_per_s[0]));
+    printf("free after a pause:");
+    for (guint nic = 0; nic < lab->n_nics; nic++)
+        printf("%s %u bytes on nic%u", nic ? "," : "",
+               tt_lab_burst_bytes(lab, nic, lab->nic_bits_per_s[nic]), nic);
     if (lab->trunks->len)
         printf(", %u between switches",
-               tt_lab_burst_bytes(lab, g_array_index(lab->trunks, TtLabTrunk, 0).bits_per_s));
-    printf("; packets of %u\n", lab->segment_bytes);
+               tt_lab_burst_bytes(lab, 0, g_array_index(lab->trunks, TtLabTrunk, 0).bits_per_s));
+    putchar('\n');
 }
 
 static TtLab *

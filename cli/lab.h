@@ -36,14 +36,14 @@ typedef struct {
     guint *nic_of_place;                   /* [ranks_per_host] each rank's own */
 
     /* Only of a lab to build. */
-    double *nic_bits_per_s; /* [n_nics] what the cable is shaped to */
-    double efficiency;      /* what the topology takes of it for payload */
-    GPtrArray *bridges;     /* of char*: "leaf0" */
-    guint *bridge_of;       /* [n_hosts * n_nics] */
-    GArray *trunks;         /* of TtLabTrunk */
-    GArray *ways;           /* of TtLabWay */
-    guint segment_bytes;    /* the largest packet handed to a cable in one piece */
-    GPtrArray *notes;       /* of char*: what the lab does not do, one line each */
+    double *nic_bits_per_s;  /* [n_nics] what the cable is shaped to */
+    double efficiency;       /* what the topology takes of it for payload */
+    GPtrArray *bridges;      /* of char*: "leaf0" */
+    guint *bridge_of;        /* [n_hosts * n_nics] */
+    GArray *trunks;          /* of TtLabTrunk */
+    GArray *ways;            /* of TtLabWay */
+    guint *frames_per_piece; /* [n_nics] what its cable is handed in one piece at most */
+    GPtrArray *notes;        /* of char*: what the lab does not do, one line each */
 
     /* Only of one that is up. */
     char *secret;
@@ -63,7 +63,10 @@ guint tt_lab_n_ranks(const TtLab *lab);
 char *tt_lab_namespace(const TtLab *lab, guint host); /* host n_hosts: the switches' */
 char *tt_lab_ipv4(guint host, guint nic);
 char *tt_lab_ipv6(guint host, guint nic);
-guint tt_lab_burst_bytes(const TtLab *lab, double bits_per_s);
+
+/* For the cables of that NIC number, and links between switches (there is one NIC then). */
+guint tt_lab_burst_bytes(const TtLab *lab, guint nic, double bits_per_s); /* free after a pause */
+guint tt_lab_gso_bytes(const TtLab *lab, guint nic);                      /* gso_max_size */
 
 /* --- commands --- */
 
@@ -77,7 +80,7 @@ GPtrArray *tt_lab_script(const TtLab *lab);    /* of TtLabStep* */
 char *tt_lab_step_text(const TtLabStep *step); /* as one could type it */
 gboolean tt_lab_run_script(const GPtrArray *script, GError **error);
 
-/* Runs @argv with @input (or NULL) on standard input. An error has the first line it complained with,
+/* Runs @argv with @input (or NULL) on standard input. An error has its first complaint,
  * and for a batch of @batch steps the command that failed. */
 gboolean tt_lab_run_tool(const char *const *argv, const char *input, const GPtrArray *batch,
                          guint first, GError **error);
@@ -98,8 +101,8 @@ gboolean tt_lab_down(const char *name, GError **error);
 /* Opens a namespace for tt_lab_enter(); -1 with an error. */
 int tt_lab_open_namespace(const char *namespace, GError **error);
 
-/* The calling process goes in, and sees the devices of that namespace in /sys. Safe between fork and exec.
- */
+/* The calling process goes in, and sees the devices of that namespace in /sys. Safe between fork and
+ * exec. */
 gboolean tt_lab_enter(int namespace_fd);
 gboolean tt_lab_write_sysctls(const char *namespace, const char *words, GError **error);
 

@@ -11,6 +11,8 @@
 
 #define MASTER_PORT "29500" /* torchrun's default */
 
+#define LAST_WORDS_MS 1000 /* from the end of all ranks to the end of their output */
+
 typedef struct Job Job;
 
 /* One of a rank's two streams: whole lines go on, with the rank before them. */
@@ -119,7 +121,7 @@ grace_is_over(gpointer data)
         fprintf(stderr, "tutti lab: %u ranks still run %u s later: killed\n", job->n_running,
                 job->run->grace_s);
     signal_ranks(job, SIGKILL);
-    return G_SOURCE_CONTINUE; /* what a rank left behind may hold its output open */
+    return G_SOURCE_REMOVE;
 }
 
 static void
@@ -128,10 +130,15 @@ begin_to_end(Job *job)
     if (job->ending)
         return;
     job->ending = TRUE;
-    if (job->run->grace_s)
-        g_timeout_add_seconds(job->run->grace_s, grace_is_over, job);
-    else
-        g_idle_add(grace_is_over, job);
+    g_timeout_add(job->run->grace_s * 1000, grace_is_over, job);
+}
+
+/* What a rank left running in a session of its own may hold its output open for ever. */
+static gboolean
+stop_reading(gpointer data)
+{
+    g_main_loop_quit(((Job *)data)->loop);
+    return G_SOURCE_REMOVE;
 }
 
 static void
@@ -155,6 +162,8 @@ rank_ended(GPid pid, int status, gpointer data)
     }
     if (code)
         begin_to_end(job);
+    if (job->n_running == 0)
+        g_timeout_add(LAST_WORDS_MS, stop_reading, job);
     leave_if_done(job);
 }
 

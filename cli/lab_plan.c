@@ -5,23 +5,32 @@
 #include <stdarg.h>
 #include <string.h>
 
-#define MAX_HOSTS   64
-#define MAX_NICS    8
-#define MAX_BITS    10e9
-#define MIN_BITS    1e6
-#define MTU_PAYLOAD 1448 /* of 1500 bytes: IPv4, TCP and its time stamp take 52 */
+#define MAX_HOSTS 64
+#define MAX_NICS  8
+#define MAX_BITS  10e9
+#define MIN_BITS  1e6
+/* An Ethernet frame: 1500 bytes and their header; what TCP over IPv4 with time stamps leaves of it.
+ */
+#define FRAME_BYTES   1514
+#define PAYLOAD_BYTES 1448
 
-/* A packet handed over whole (GSO) passes a token bucket at once, and the bucket has to hold it: that
- * much is free after every pause, and makes small messages faster than the link. Short packets cost
- * CPU, though. What a link carries in a third of a millisecond keeps the CPU's work per link
- * alike at every rate (docs/labs.md has the figures). */
-#define SEGMENT_S 0.00033
+/* TCP keeps this much of gso_max_size for headers it might need (MAX_TCP_HEADER, 320 at most). */
+#define SLACK_BYTES 320
 
-/* A bucket must also hold what the link carries while its timer is late. */
-#define LATE_S 0.00015
+/* A packet handed over in one piece, to be cut into frames later (GSO), passes a token bucket at
+ * once, so the bucket has to hold it: that much is free after every pause, and makes small messages
+ * faster than the link. Smaller pieces cost more CPU. What a link carries in this time keeps the CPU's
+ * work per link alike at every rate; half of it is more than two cores can do for eight busy links
+ * (docs/labs.md has the figures). */
+#define PIECE_S 0.0003
 
-/* What one core forwards through the whole way, from sender to receiver (docs/labs.md). */
-#define BITS_PER_CORE 2e9
+/* Beside a piece a bucket must hold what the link carries while its timer is late, or that is lost:
+ * without it a 200 Mbit/s link carries 175. */
+#define LATE_S 0.00009
+
+/* What one core forwards the whole way, from sender to receiver (docs/labs.md). */
+#define BITS_PER_CORE   4e9
+#define PIECES_PER_CORE 16e3 /* a second */
 
 void
 tt_lab_error(GError **error, int code, const char *format, ...)
@@ -44,6 +53,7 @@ tt_lab_free(TtLab *lab)
     g_free(lab->topology);
     g_free(lab->nic_of_place);
     g_free(lab->nic_bits_per_s);
+    g_free(lab->frames_per_piece);
     g_clear_pointer(&lab->bridges, g_ptr_array_unref);
     g_free(lab->bridge_of);
     g_clear_pointer(&lab->trunks, g_array_unref);
@@ -81,10 +91,15 @@ tt_lab_ipv6(guint host, guint nic)
 }
 
 guint
-tt_lab_burst_bytes(const TtLab *lab, double bits_per_s)
+tt_lab_burst_bytes(const TtLab *lab, guint nic, double bits_per_s)
 {
-    /* An eighth more: the bucket counts the headers of the frames a packet will be cut into. */
-    return MAX(lab->segment_bytes + lab->segment_bytes / 8, (guint)(bits_per_s / 8 * LATE_S));
+    return lab->frames_per_piece[nic] * FRAME_BYTES + (guint)(bits_per_s / 8 * LATE_S);
+}
+
+guint
+tt_lab_gso_bytes(const TtLab *lab, guint nic)
+{
+    return lab->frames_per_piece[nic] * PAYLOAD_BYTES + SLACK_BYTES;
 }
 
 /* --- can it be? -------------------------------------------------------------------------------- */
@@ -184,10 +199,10 @@ plan_cables(TtLab *lab, const TtTopology *topo, GError **error)
 {
     const TtTemplate *t = topo->node;
     const TtBundle *b = &g_array_index(t->bundles, TtBundle, t->bundles->len - 1);
-    double fastest = 0;
 
     lab->efficiency = b->capacity_bytes_per_s / b->bytes_per_s;
     lab->nic_bits_per_s = g_new0(double, t->n_nics);
+    lab->frames_per_piece = g_new0(guint, t->n_nics);
     for (guint n = 0; n < t->n_nics; n++) {
         guint cable = t->wires->len - 2 * (t->n_nics - n);
 
@@ -195,10 +210,9 @@ plan_cables(TtLab *lab, const TtTopology *topo, GError **error)
             raw_bits(topo, g_array_index(t->wires, TtWire, cable).capacity_bytes_per_s);
         if (!check_rate(topo, lab->nic_bits_per_s[n], "a NIC", error))
             return FALSE;
-        fastest = MAX(fastest, lab->nic_bits_per_s[n]);
+        lab->frames_per_piece[n] =
+            (guint)CLAMP(round(lab->nic_bits_per_s[n] / 8 * PIECE_S / PAYLOAD_BYTES), 2, 44);
     }
-    lab->segment_bytes =
-        MTU_PAYLOAD * (guint)CLAMP(round(fastest / 8 * SEGMENT_S / MTU_PAYLOAD), 2, 44);
     return TRUE;
 }
 
@@ -265,17 +279,22 @@ static void
 add_notes(TtLab *lab, const TtTopology *topo)
 {
     const TtTemplate *t = topo->node;
-    double sum = 0, slowest_inside = INFINITY;
+    double bits = 0, pieces = 0, slowest_inside = INFINITY;
     guint n_cores = g_get_num_processors();
 
-    for (guint nic = 0; nic < lab->n_nics; nic++)
-        sum += lab->n_hosts * lab->nic_bits_per_s[nic];
-    if (sum > n_cores * BITS_PER_CORE)
+    for (guint nic = 0; nic < lab->n_nics; nic++) {
+        bits += lab->n_hosts * lab->nic_bits_per_s[nic];
+        pieces += lab->n_hosts * lab->nic_bits_per_s[nic] / 8 /
+                  (lab->frames_per_piece[nic] * FRAME_BYTES);
+    }
+    if (bits > n_cores * BITS_PER_CORE * 1.001 || pieces > n_cores * PIECES_PER_CORE)
         g_ptr_array_add(
             lab->notes,
-            g_strdup_printf("all NICs together send %.3g Gbit/s, more than this machine's %u cores "
-                            "forward (about %g Gbit/s each): expect less when all are busy",
-                            sum / 1e9, n_cores, BITS_PER_CORE / 1e9));
+            g_strdup_printf("all NICs together send %.3g Gbit/s in %.0f thousand pieces a second; "
+                            "this machine's %u cores forward about %g Gbit/s in %g thousand: "
+                            "expect less when all are busy",
+                            bits / 1e9, pieces / 1e3, n_cores, n_cores * BITS_PER_CORE / 1e9,
+                            n_cores * PIECES_PER_CORE / 1e3));
     for (guint w = 0; w < t->wires->len - 2 * t->n_nics; w++)
         slowest_inside =
             MIN(slowest_inside, g_array_index(t->wires, TtWire, w).capacity_bytes_per_s);

@@ -10,7 +10,7 @@
 /* Flows are told apart by the last bits of a host's number, so that a port needs no more classes. */
 #define N_CLASSES 16u
 
-#define LIMIT_BYTES (4 << 20) /* of a queue: no flow's window fills it, nothing is dropped */
+#define LIMIT_BYTES (4 << 20) /* tbf asks for it; it is that of the queue which htb replaces */
 
 static void
 step_free(gpointer data)
@@ -46,7 +46,7 @@ add(GPtrArray *script, const char *tool, const char *namespace, const char *form
  * @self: a host whose own number is no peer's; n_hosts: none. */
 static void
 add_shaper(GPtrArray *script, const TtLab *lab, const char *namespace, const char *device,
-           double bits_per_s, guint self)
+           guint nic, double bits_per_s, guint self)
 {
     gboolean host_side = self < lab->n_hosts;
     guint last_word_v4 = host_side ? 16 : 12, last_word_v6 = host_side ? 36 : 20;
@@ -57,14 +57,14 @@ add_shaper(GPtrArray *script, const TtLab *lab, const char *namespace, const cha
             needed[(h + 1) % N_CLASSES] = TRUE;
     add(script, "tc", namespace,
         "qdisc add dev %s root handle 1: tbf rate %.0fbit burst %u limit %u", device, bits_per_s,
-        tt_lab_burst_bytes(lab, bits_per_s), LIMIT_BYTES);
+        tt_lab_burst_bytes(lab, nic, bits_per_s), LIMIT_BYTES);
     add(script, "tc", namespace, "qdisc add dev %s parent 1:1 handle 2: htb", device);
     for (guint c = 0; c < N_CLASSES; c++) {
         if (!needed[c])
             continue;
         add(script, "tc", namespace,
             "class add dev %s parent 2: classid 2:%x htb rate 32gbit quantum %u", device, c + 16,
-            lab->segment_bytes);
+            tt_lab_gso_bytes(lab, nic));
         add(script, "tc", namespace,
             "filter add dev %s parent 2: protocol ip prio 1 u32 match u32 0x%x 0x%x at %u flowid "
             "2:%x",
@@ -79,8 +79,9 @@ add_shaper(GPtrArray *script, const TtLab *lab, const char *namespace, const cha
 /* --- namespaces, switches, hosts --------------------------------------------------------------- */
 
 /* reno: always there, and without losses as good as any; the default may be one that paces (bbr).
- * No slow start again after a pause, nothing remembered from earlier connections. Windows that no
- * queue overflows. Addresses answer only on their own rail, and replies may take another one. */
+ * No slow start again after a pause, nothing remembered from earlier connections. Windows of 1 MiB,
+ * which fit into the queues of 1000 pieces, so that nothing is dropped. Addresses answer only on
+ * their own rail, and replies may take another one. */
 static const char host_sysctls[] =
     "net.ipv4.tcp_congestion_control=reno net.ipv4.tcp_slow_start_after_idle=0 "
     "net.ipv4.tcp_no_metrics_save=1 net.ipv4.tcp_wmem=4096,65536,1048576 "
@@ -119,7 +120,7 @@ add_trunk(GPtrArray *script, const TtLab *lab, const char *switches, const TtLab
 
     add(script, "ip", switches,
         "link add name %s gso_max_size %u type veth peer name %s gso_max_size %u", up,
-        lab->segment_bytes, down, lab->segment_bytes);
+        tt_lab_gso_bytes(lab, 0), down, tt_lab_gso_bytes(lab, 0));
     for (guint end = 0; end < 2; end++) {
         const char *bridge = lab->bridges->pdata[end ? trunk->spine : trunk->leaf];
 
@@ -144,7 +145,7 @@ add_cable(GPtrArray *script, const TtLab *lab, const char *switches, guint host,
     add(script, "ip", switches,
         "link add name h%un%u gso_max_size %u type veth peer name nic%u address %s gso_max_size %u "
         "netns %s",
-        host, nic, lab->segment_bytes, nic, address, lab->segment_bytes, namespace);
+        host, nic, tt_lab_gso_bytes(lab, nic), nic, address, tt_lab_gso_bytes(lab, nic), namespace);
     add(script, "ip", switches, "link set dev h%un%u master %s up", host, nic,
         (char *)lab->bridges->pdata[lab->bridge_of[host * lab->n_nics + nic]]);
 }
@@ -202,7 +203,7 @@ add_host(GPtrArray *script, const TtLab *lab, guint host)
     for (guint nic = 0; nic < lab->n_nics; nic++) {
         g_autofree char *device = g_strdup_printf("nic%u", nic);
 
-        add_shaper(script, lab, namespace, device, lab->nic_bits_per_s[nic], host);
+        add_shaper(script, lab, namespace, device, nic, lab->nic_bits_per_s[nic], host);
     }
 }
 
@@ -215,7 +216,7 @@ add_switch_shapers(GPtrArray *script, const TtLab *lab)
         for (guint nic = 0; nic < lab->n_nics; nic++) {
             g_autofree char *device = g_strdup_printf("h%un%u", h, nic);
 
-            add_shaper(script, lab, switches, device, lab->nic_bits_per_s[nic], lab->n_hosts);
+            add_shaper(script, lab, switches, device, nic, lab->nic_bits_per_s[nic], lab->n_hosts);
         }
     for (guint i = 0; i < lab->trunks->len; i++) {
         const TtLabTrunk *t = &g_array_index(lab->trunks, TtLabTrunk, i);
@@ -223,8 +224,8 @@ add_switch_shapers(GPtrArray *script, const TtLab *lab)
         g_autofree char *up = g_strdup_printf("l%us%u", t->leaf, spine);
         g_autofree char *down = g_strdup_printf("s%ul%u", spine, t->leaf);
 
-        add_shaper(script, lab, switches, up, t->bits_per_s, lab->n_hosts);
-        add_shaper(script, lab, switches, down, t->bits_per_s, lab->n_hosts);
+        add_shaper(script, lab, switches, up, 0, t->bits_per_s, lab->n_hosts);
+        add_shaper(script, lab, switches, down, 0, t->bits_per_s, lab->n_hosts);
     }
 }
 

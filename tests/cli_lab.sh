@@ -46,6 +46,11 @@ want 0 - -- lab up "$labs/two-rails.ini" --set "nic.degraded=1: 50 Mbit/s" --dry
 [ "$(grep -c 'dev nic1 root .* rate 50000000bit' stdout)" -eq 4 ] || fail "nic1 is not degraded"
 [ "$(grep -c 'dev h.n1 root .* rate 50000000bit' stdout)" -eq 4 ] || fail "nic1's far end is not degraded"
 [ "$(grep -c 'rate 200000000bit' stdout)" -eq 8 ] || fail "nic0 is degraded too"
+# Its rank keeps it, for nobody knows.
+want 0 - -- topo show "$labs/two-rails.ini" --set "nic.degraded=1: 50 Mbit/s"
+has "host 0 -> nic 1 -> rail 1 leaf 0 -> nic 1 -> host 1"
+want 0 - -- topo show "$labs/two-rails.ini" --set "nic.slower=1: 50 Mbit/s"
+has "host 0 -> nic 0 -> rail 0 leaf 0 -> nic 0 -> host 1"
 # With several spines each host is reached by one of them, the topology's own.
 want 0 - -- lab up "$labs/two-leaves.ini" --set fabric.spines=2 --dry-run
 grep -q 'fdb add 02:74:74:00:00:05 dev l0s0' stdout || fail "host 4 is not behind spine 0"
