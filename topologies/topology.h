@@ -28,6 +28,7 @@ typedef struct {
     double capacity_bytes_per_s; /* > 0, may be INFINITY */
     TtTime latency_ps;           /* >= 0 */
     const char *kind;            /* "nvlink", "pcie", "ib", "ethernet", "memory"; borrowed */
+    double burst_bytes;          /* a token bucket's: so much passes at once after a pause; 0: nothing */
 } TtLinkInfo;
 
 typedef struct TtTopology TtTopology;
