@@ -388,6 +388,7 @@ test_this_machine(void)
     close(fd);
     CHECK(tt_launch_find(&options, none, &launch, &error), "%s", error ? error->message : "");
     CHECK(launch.n_local == 3 && launch.n_ranks == 3, "%u of %u", launch.n_local, launch.n_ranks);
+    tt_launch_clear(&launch);
     g_unlink(path);
     options.hostfile = "/nonexistent/hosts";
     CHECK(!tt_launch_find(&options, none, &launch, &error), "no such file");
