@@ -4,8 +4,8 @@
  *       nic0  ======= veth ======= h0n0 [leaf0] l0s0 ===== veth ===== s0l0 [spine0]
  *
  * A namespace for each host, one for all switches, which are Linux bridges. Each end of a cable is
- * shaped for what it sends. Nothing is made outside these namespaces but a state file, so removing
- * what the state file lists removes the lab.
+ * shaped for what it sends. Nothing is made outside these namespaces but a state file and
+ * one of host names, so removing what the state file lists removes the lab.
  *
  * lab_plan.c says what to build, lab_script.c by which commands, lab_state.c keeps and removes it,
  * lab_host.c goes into a namespace, lab_exec.c runs ranks.
@@ -61,6 +61,8 @@ TtLab *tt_lab_plan(const TtTopology *topo, const char *name, const char *topolog
 
 guint tt_lab_n_ranks(const TtLab *lab);
 char *tt_lab_namespace(const TtLab *lab, guint host); /* host n_hosts: the switches' */
+char *tt_lab_hostname(const TtLab *lab, guint host);  /* "one-switch-h3" */
+char *tt_lab_hosts_file(const char *name);            /* stands in for /etc/hosts */
 char *tt_lab_ipv4(guint host, guint nic);
 char *tt_lab_ipv6(guint host, guint nic);
 
@@ -101,9 +103,9 @@ gboolean tt_lab_down(const char *name, GError **error);
 /* Opens a namespace for tt_lab_enter(); -1 with an error. */
 int tt_lab_open_namespace(const char *namespace, GError **error);
 
-/* The calling process goes in, and sees the devices of that namespace in /sys. Safe between fork and
- * exec. */
-gboolean tt_lab_enter(int namespace_fd);
+/* The calling process goes in: the host's network, its devices in /sys, its name, and the names of all
+ * hosts of the lab. Safe between fork and exec. */
+gboolean tt_lab_enter(int namespace_fd, const char *hostname, const char *hosts_file);
 gboolean tt_lab_write_sysctls(const char *namespace, const char *words, GError **error);
 
 typedef struct {

@@ -77,6 +77,12 @@ tt_lab_namespace(const TtLab *lab, guint host)
                                : g_strdup_printf("ttlab-%s-switches", lab->name);
 }
 
+char *
+tt_lab_hostname(const TtLab *lab, guint host)
+{
+    return g_strdup_printf("%s-h%u", lab->name, host);
+}
+
 /* A subnet for each NIC number. */
 char *
 tt_lab_ipv4(guint host, guint nic)
