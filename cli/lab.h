@@ -48,6 +48,7 @@ typedef struct {
     /* Only of one that is up. */
     char *secret;
     char **namespaces; /* NULL-terminated; NULL: not up */
+    int lock;          /* nobody takes it down meanwhile; 0: none */
 } TtLab;
 
 void tt_lab_free(TtLab *lab);
@@ -94,7 +95,10 @@ gboolean tt_lab_possible(GError **error);
 gboolean tt_lab_check_name(const char *name, GError **error);
 gboolean tt_lab_is_up(const char *name);
 char **tt_lab_list(void); /* names, sorted */
-TtLab *tt_lab_load(const char *name, GError **error);
+/* Locked until freed, or until this process becomes another: shared by those who go in, alone (@alone)
+ * for who takes it down, so that nobody enters what goes away. */
+TtLab *tt_lab_load(const char *name, gboolean alone, GError **error);
+void tt_lab_unlock(TtLab *lab);
 gboolean tt_lab_up(TtLab *lab, GError **error); /* all of it, or nothing and an error */
 gboolean tt_lab_down(const char *name, GError **error);
 
@@ -114,8 +118,8 @@ typedef struct {
     guint grace_s; /* for the others once one failed */
 } TtLabRun;
 
-/* Runs @argv once per rank; the exit code, or TT_EXIT_FAILED and an error. */
-int tt_lab_exec(const TtLab *lab, const TtLabRun *run, char **argv, GError **error);
+/* Runs @argv once per rank and unlocks @lab once they run; the exit code, or TT_EXIT_FAILED and an error. */
+int tt_lab_exec(TtLab *lab, const TtLabRun *run, char **argv, GError **error);
 
 /* Becomes @argv on that host. Returns only with an error. */
 void tt_lab_become(const TtLab *lab, guint host, char **argv, GError **error);

@@ -300,7 +300,7 @@ start_all(Job *job, char **argv, GError **error)
 }
 
 int
-tt_lab_exec(const TtLab *lab, const TtLabRun *run, char **argv, GError **error)
+tt_lab_exec(TtLab *lab, const TtLabRun *run, char **argv, GError **error)
 {
     g_autoptr(GMainLoop) loop = g_main_loop_new(NULL, FALSE);
     g_autofree Rank *ranks = g_new0(Rank, run->n_ranks);
@@ -315,6 +315,7 @@ tt_lab_exec(const TtLab *lab, const TtLabRun *run, char **argv, GError **error)
         job.ending = TRUE;
         signal_ranks(&job, SIGKILL);
     }
+    tt_lab_unlock(lab);
     if (job.n_running || job.n_open)
         g_main_loop_run(loop);
     for (guint r = 0; r < run->n_ranks; r++)

@@ -61,6 +61,7 @@ tt_lab_free(TtLab *lab)
     g_clear_pointer(&lab->notes, g_ptr_array_unref);
     g_free(lab->secret);
     g_strfreev(lab->namespaces);
+    tt_lab_unlock(lab);
     g_free(lab);
 }
 

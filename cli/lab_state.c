@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -152,7 +153,7 @@ random_secret(void)
 /* Created, never replaced: of two that bring up one name, one fails. It stands before the first
  * namespace does, so that whatever ends us, `down` knows what may be there. */
 static gboolean
-create_state(const TtLab *lab, GError **error)
+create_state(TtLab *lab, GError **error)
 {
     g_autofree char *path = state_path(lab->name);
     g_autoptr(GKeyFile) file = g_key_file_new();
@@ -190,7 +191,8 @@ create_state(const TtLab *lab, GError **error)
         }
         return FALSE;
     }
-    close(fd);
+    flock(fd, LOCK_EX); /* until it is whole */
+    lab->lock = fd;
     return TRUE;
 }
 
@@ -207,8 +209,30 @@ check_loaded(const TtLab *lab)
     return good;
 }
 
+void
+tt_lab_unlock(TtLab *lab)
+{
+    if (lab->lock > 0)
+        close(lab->lock);
+    lab->lock = 0;
+}
+
+/* FALSE if it is not up, or was taken down while we waited. */
+static gboolean
+lock_state(TtLab *lab, const char *path, gboolean alone)
+{
+    struct stat file;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return FALSE;
+    lab->lock = fd;
+    return flock(fd, alone ? LOCK_EX : LOCK_SH) == 0 && fstat(fd, &file) == 0 &&
+           S_ISREG(file.st_mode) && file.st_nlink > 0;
+}
+
 TtLab *
-tt_lab_load(const char *name, GError **error)
+tt_lab_load(const char *name, gboolean alone, GError **error)
 {
     g_autoptr(TtLab) lab = g_new0(TtLab, 1);
     g_autoptr(GKeyFile) file = g_key_file_new();
@@ -218,7 +242,7 @@ tt_lab_load(const char *name, GError **error)
     if (!tt_lab_check_name(name, error))
         return NULL;
     path = state_path(name);
-    if (!g_file_test(path, G_FILE_TEST_IS_REGULAR)) {
+    if (!lock_state(lab, path, alone)) {
         tt_lab_error(error, TT_CLI_ERROR_USAGE,
                      "no lab \"%s\" is up (tutti lab list shows those that are)", name);
         return NULL;
@@ -312,7 +336,7 @@ remove_all(const TtLab *lab, GError **error)
 gboolean
 tt_lab_down(const char *name, GError **error)
 {
-    g_autoptr(TtLab) lab = tt_lab_load(name, error);
+    g_autoptr(TtLab) lab = tt_lab_load(name, TRUE, error);
 
     return lab && remove_all(lab, error);
 }

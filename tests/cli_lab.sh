@@ -139,6 +139,7 @@ done
 # Down, also with somebody inside; other labs stay.
 want 0 - -- lab up "$labs/two-leaves.ini:5" --set fabric.spines=3 --name $other
 "$TUTTI" lab exec $name --host 0 -- sleep 1000 2>/dev/null &
+for _ in $(seq 100); do [ -n "$(ip netns pids ttlab-$name-h0)" ] && break; sleep 0.1; done
 want 0 - -- lab down $name
 wait
 want 2 "no lab \"$name\" is up" -- lab down $name
