@@ -146,7 +146,7 @@ exec_on_host(const TtLab *lab, char **command, GError **error)
 }
 
 static int
-exec_ranks(const TtLab *lab, char **command, GError **error)
+exec_ranks(TtLab *lab, char **command, GError **error)
 {
     guint all = tt_lab_n_ranks(lab);
     TtLabRun run = { n_ranks < 0 ? all : (guint)n_ranks, all_output, (guint)grace_s };
@@ -175,7 +175,7 @@ exec(const TtOptions *options, GError **error)
     if (!tt_lab_possible(error))
         return TT_EXIT_HARDWARE;
     name = name_for(options->arguments[1]);
-    lab = tt_lab_load(name, error);
+    lab = tt_lab_load(name, FALSE, error);
     if (!lab)
         return TT_EXIT_USAGE;
     program = g_find_program_in_path(command[0]);
@@ -224,7 +224,7 @@ list(const TtOptions *options, GError **error)
     if (options->arguments[1])
         return usage(error, "list takes no \"%s\"", options->arguments[1]);
     for (guint i = 0; names[i]; i++) {
-        g_autoptr(TtLab) lab = tt_lab_load(names[i], error);
+        g_autoptr(TtLab) lab = tt_lab_load(names[i], FALSE, error);
 
         if (!lab)
             return TT_EXIT_FAILED;
