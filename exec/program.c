@@ -1,6 +1,7 @@
 /* program.c - the rank's half of a job: from steps to moves with addresses.
  */
 #include "exec/barrier.h"
+#include "exec/ping.h"
 #include "exec/wires.h"
 
 #include <string.h>
@@ -228,6 +229,7 @@ tt_program_compile(TtRank *self)
         g_array_set_size(self->reach[i].ends, 0);
     compile_lanes(self);
     tt_barrier_open(self);
+    tt_ping_open(self);
     self->spin_limit = tt_wait_spin_limit(self);
     return connect_wires(self);
 }
