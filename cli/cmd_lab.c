@@ -211,8 +211,11 @@ down(const TtOptions *options, GError **error)
     }
     all = tt_lab_list();
     for (guint i = 0; all[i]; i++)
-        if (!tt_lab_down(all[i], error))
-            break;
+        if (!tt_lab_down(all[i], error)) {
+            if (tt_lab_is_up(all[i]))
+                break;
+            g_clear_error(error); /* somebody else took it down */
+        }
     return TT_EXIT_GOOD;
 }
 
@@ -224,10 +227,15 @@ list(const TtOptions *options, GError **error)
     if (options->arguments[1])
         return usage(error, "list takes no \"%s\"", options->arguments[1]);
     for (guint i = 0; names[i]; i++) {
-        g_autoptr(TtLab) lab = tt_lab_load(names[i], FALSE, error);
+        g_autoptr(GError) problem = NULL;
+        g_autoptr(TtLab) lab = tt_lab_load(names[i], FALSE, &problem);
 
-        if (!lab)
+        if (!lab && !tt_lab_is_up(names[i])) /* gone meanwhile */
+            continue;
+        if (!lab) {
+            g_propagate_error(error, g_steal_pointer(&problem));
             return TT_EXIT_FAILED;
+        }
         printf("%-16s %u hosts, %u ranks, from %s\n", lab->name, lab->n_hosts, tt_lab_n_ranks(lab),
                lab->topology);
     }

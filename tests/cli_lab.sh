@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tutti lab: what it would build, refuses, builds for real, runs inside, and leaves behind (nothing).
-. "$TT_SOURCE_DIR/tests/cli_common.inc"
+. "$TT_SOURCE_DIR/tests/cli_common.inc" || exit 1
 labs=$TT_SOURCE_DIR/tests/labs
 
 # --- what it would do: needs nothing -----------------------------------------------------------------------
@@ -73,8 +73,8 @@ name=t$$
 other=u$$
 trap '"$TUTTI" lab down $name 2>/dev/null; "$TUTTI" lab down $other 2>/dev/null; rm -rf "$work"' EXIT
 machine() { # all that could be left: namespaces, interfaces, state
-    ip netns list | sort
-    ip -o link | cut -d: -f2
+    ip netns list 2>/dev/null | sort
+    ip -o link 2>/dev/null | cut -d: -f2
     ls /run/tutti-labs 2>/dev/null
 }
 mine() { # mine WHAT: the same, of this test alone, for others may run labs beside it
