@@ -7,6 +7,7 @@
 #include "cli/setup.h"
 #include "cli/summary.h"
 #include "cli/table.h"
+#include "cli/team.h"
 #include "exec/defaults.h"
 #include "plots/plot.h"
 
@@ -206,11 +207,10 @@ check_topology(const Compare *c, GError **error)
 static gboolean
 start(Compare *c, const GArray *cases, GError **error)
 {
-    TtTeamOptions team = { .n_ranks = c->setup.n_ranks,
-                           .transport = c->options->transport,
-                           .timeout_s = c->options->timeout_s,
-                           .pin = c->options->pin };
+    TtTeamOptions team;
 
+    if (!tt_team_options(c->options, c->setup.n_ranks, &team, error))
+        return FALSE;
     for (guint i = 0; i < cases->len; i++)
         team.max_bytes = MAX(team.max_bytes, g_array_index(cases, TtCase, i).bytes);
     c->team = tt_team_start(&team, error);
@@ -331,7 +331,7 @@ const TtCommand tt_cmd_compare = {
         "      what nccl-tests printed elsewhere, against what NCCL is predicted to do there\n",
     .options = TT_OPTIONS_SIZES | TT_OPTIONS_CALL | TT_OPTIONS_PLAN | TT_OPTIONS_TOPOLOGY |
                TT_OPTIONS_MODEL | TT_OPTIONS_RANKS | TT_OPTIONS_MEASURE | TT_OPTIONS_ROWS |
-               TT_OPTIONS_TRACE | TT_OPTIONS_PLOT | TT_OPTIONS_LIBRARY,
+               TT_OPTIONS_TRACE | TT_OPTIONS_PLOT | TT_OPTIONS_LIBRARY | TT_OPTIONS_NETWORK,
     .own = entries,
     .run = compare_run,
 };

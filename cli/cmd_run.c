@@ -3,6 +3,7 @@
 #include "cli/outlets.h"
 #include "cli/progress.h"
 #include "cli/table.h"
+#include "cli/team.h"
 #include "exec/defaults.h"
 #include "exec/exec.h"
 
@@ -179,9 +180,8 @@ start(Run *r, const GArray *cases, GError **error)
     const TtOptions *options = r->options;
     TtTeamOptions *team = &r->team_options;
 
-    *team = (TtTeamOptions){ .transport = options->transport,
-                             .timeout_s = options->timeout_s,
-                             .pin = options->pin };
+    if (!tt_team_options(options, r->n_ranks, team, error))
+        return FALSE;
     for (guint i = 0; i < cases->len; i++)
         team->max_bytes = MAX(team->max_bytes, g_array_index(cases, TtCase, i).bytes);
     tt_report_set_topology(r->report, "this", r->n_ranks, 1);
@@ -263,6 +263,6 @@ const TtCommand tt_cmd_run = {
                 "  tutti run --ranks 2 -b 1M --algo double-tree --trace tree.json\n"
                 "      what happened when, to be opened at ui.perfetto.dev\n",
     .options = TT_OPTIONS_SIZES | TT_OPTIONS_CALL | TT_OPTIONS_PLAN | TT_OPTIONS_RANKS |
-               TT_OPTIONS_MEASURE | TT_OPTIONS_ROWS | TT_OPTIONS_TRACE,
+               TT_OPTIONS_MEASURE | TT_OPTIONS_ROWS | TT_OPTIONS_TRACE | TT_OPTIONS_NETWORK,
     .run = run_run,
 };

@@ -36,9 +36,13 @@ static TtExit
 exec_exit(int code)
 {
     switch (code) {
-    case TT_EXEC_ERROR_SYSTEM: return TT_EXIT_FAILED;
+    case TT_EXEC_ERROR_SYSTEM:
+    case TT_EXEC_ERROR_CORRUPT: return TT_EXIT_FAILED;
+    case TT_EXEC_ERROR_ABSENT:
+    case TT_EXEC_ERROR_LEFT:
     case TT_EXEC_ERROR_DEAD:
-    case TT_EXEC_ERROR_HANG: return TT_EXIT_DEAD;
+    case TT_EXEC_ERROR_HANG:
+    case TT_EXEC_ERROR_NETWORK: return TT_EXIT_DEAD;
     case TT_EXEC_ERROR_HARDWARE: return TT_EXIT_HARDWARE;
     default: return TT_EXIT_USAGE;
     }

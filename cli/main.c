@@ -2,6 +2,7 @@
  */
 #include "cli/options.h"
 #include "cli/values.h"
+#include "exec/exec.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -66,8 +67,11 @@ unknown_command(const char *name)
 static void
 print_error(const char *command, GError *error)
 {
+    const char *class = error->domain == TT_EXEC_ERROR ? tt_exec_error_class(error->code) : NULL;
+
     tt_one_line(error->message);
-    fprintf(stderr, "tutti %s: %s\n", command, g_strchomp(error->message));
+    fprintf(stderr, "tutti %s: %s%s%s\n", command, class ? class : "", class ? ": " : "",
+            g_strchomp(error->message));
 }
 
 static int

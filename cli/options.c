@@ -132,6 +132,13 @@ tt_options_free(TtOptions *options)
     g_free((char *)options->constants);
     g_free(options->ranks);
     g_free((char *)options->transport);
+    g_free((char *)options->fault);
+    g_free((char *)options->interface);
+    g_free((char *)options->device);
+    g_free((char *)options->meet);
+    g_free((char *)options->rank);
+    g_free((char *)options->hostfile);
+    g_free((char *)options->secret_file);
     g_free((char *)options->json_file);
     g_free((char *)options->trace_file);
     g_free((char *)options->timeline_file);

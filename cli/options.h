@@ -17,12 +17,13 @@ enum {
     TT_OPTIONS_TOPOLOGY = 1 << 4,   /* --topo --set */
     TT_OPTIONS_MODEL = 1 << 5,      /* --profile --level */
     TT_OPTIONS_RANKS = 1 << 6,      /* --ranks */
-    TT_OPTIONS_MEASURE = 1 << 7,    /* -n -w -c --transport --timeout --no-pin */
+    TT_OPTIONS_MEASURE = 1 << 7,    /* -n -w -c --transport --timeout --no-pin --checksum --fault */
     TT_OPTIONS_ROWS = 1 << 8,       /* --json --csv -J --quiet */
     TT_OPTIONS_TRACE = 1 << 9,      /* --trace --timeline */
     TT_OPTIONS_PLOT = 1 << 10,      /* --plot */
     TT_OPTIONS_LIBRARY = 1 << 11,   /* --library --env --constants --launch */
-    TT_N_OPTION_GROUPS = 12,
+    TT_OPTIONS_NETWORK = 1 << 12,   /* --interface --device --streams --meet --rank --hostfile ... */
+    TT_N_OPTION_GROUPS = 13,
     TT_OPTIONS_CALL = TT_OPTIONS_COLLECTIVE | TT_OPTIONS_ELEMENTS
 };
 
@@ -70,6 +71,13 @@ struct TtOptions {
     gboolean check, pin;
     const char *transport;
     double timeout_s;
+    gboolean checksum;
+    const char *fault; /* NULL: none */
+
+    const char *interface, *device;       /* NULL: chosen */
+    gint gid_index;                       /* -1: chosen */
+    guint streams;                        /* >= 1 */
+    const char *meet, *rank, *hostfile, *secret_file; /* NULL: not given */
 
     gboolean json, csv, quiet;
     const char *json_file, *trace_file, *timeline_file, *plot;

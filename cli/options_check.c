@@ -291,6 +291,29 @@ check_measure(TtOptions *options, GError **error)
 }
 
 static gboolean
+check_network(TtOptions *options, GError **error)
+{
+    guint gid_index = 0;
+
+    options->gid_index = -1;
+    options->streams = 1;
+    if (!tt_parse_uint("--gid-index", tt_raw.gid_index, 0, 65535, &gid_index, error) ||
+        !tt_parse_uint("--streams", tt_raw.streams, 1, 64, &options->streams, error))
+        return FALSE;
+    if (tt_raw.gid_index)
+        options->gid_index = (gint)gid_index;
+    options->interface = g_steal_pointer(&tt_raw.interface);
+    options->device = g_steal_pointer(&tt_raw.device);
+    options->meet = g_steal_pointer(&tt_raw.meet);
+    options->rank = g_steal_pointer(&tt_raw.rank);
+    options->hostfile = g_steal_pointer(&tt_raw.hostfile);
+    options->secret_file = g_steal_pointer(&tt_raw.secret_file);
+    options->checksum = tt_raw.checksum;
+    options->fault = g_steal_pointer(&tt_raw.fault);
+    return TRUE;
+}
+
+static gboolean
 check_output(TtOptions *options, GError **error)
 {
     if (tt_raw.json && tt_raw.csv)
@@ -315,5 +338,6 @@ tt_options_check(TtOptions *options, GError **error)
     return check_library(options, error) && check_call(options, error) &&
            check_sizes(options, error) && check_plan(options, error) &&
            check_topology(options, error) && check_ranks(options, error) &&
-           check_measure(options, error) && check_output(options, error);
+           check_measure(options, error) && check_network(options, error) &&
+           check_output(options, error);
 }

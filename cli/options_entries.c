@@ -47,8 +47,8 @@ static const GOptionEntry topology_entries[] = {
 static const GOptionEntry model_entries[] = {
     { "profile", 'p', 0, TEXT, &tt_raw.profile,
       "ideal (default), tutti, or a file that tutti calibrate wrote", "NAME" },
-    { "level", 0, 0, TEXT, &tt_raw.level, "bound, hockney, loggp (--library nccl only) or flow (default)",
-      "NAME" },
+    { "level", 0, 0, TEXT, &tt_raw.level,
+      "bound, hockney, loggp (--library nccl only) or flow (default)", "NAME" },
     { NULL },
 };
 static const GOptionEntry rank_entries[] = {
@@ -61,11 +61,28 @@ static const GOptionEntry measure_entries[] = {
     { "warmup_iters", 'w', 0, TEXT, &tt_raw.warmup, "iterations before them (default 1)", "N" },
     { "check", 'c', 0, TEXT, &tt_raw.check, "1: compare with a reference (default), 0: do not",
       "0|1" },
-    { "transport", 0, 0, TEXT, &tt_raw.transport, "how ranks reach each other (default shm)",
-      "NAME" },
+    { "transport", 0, 0, TEXT, &tt_raw.transport,
+      "shm (default), tcp, verbs; two, shm,tcp: inside a machine and across", "NAME" },
     { "timeout", 'T', 0, TEXT, &tt_raw.timeout,
       "give up without progress for this long (default 30 s)", "TIME" },
     { "no-pin", 0, 0, FLAG, &tt_raw.no_pin, "leave the placement of ranks to the system", NULL },
+    { "checksum", 0, 0, FLAG, &tt_raw.checksum, "send a checksum with every message", NULL },
+    { "fault", 0, 0, TEXT, &tt_raw.fault, "let something go wrong, as in kill:rank=1,after=5",
+      "KIND" },
+    { NULL },
+};
+static const GOptionEntry network_entries[] = {
+    { "interface", 0, 0, TEXT, &tt_raw.interface, "network interface, or its address", "NAME" },
+    { "device", 0, 0, TEXT, &tt_raw.device, "RDMA device, as in mlx5_0 or mlx5_0:1", "NAME" },
+    { "gid-index", 0, 0, TEXT, &tt_raw.gid_index, "of the RDMA port (default: RoCE v2)", "N" },
+    { "streams", 0, 0, TEXT, &tt_raw.streams,
+      "sockets or queue pairs for each connection (default 1)", "N" },
+    { "meet", 0, 0, TEXT, &tt_raw.meet, "where rank 0 listens, if no launcher says", "HOST:PORT" },
+    { "rank", 0, 0, TEXT, &tt_raw.rank, "the rank this process runs, or several: 0-3", "R" },
+    { "hostfile", 0, 0, TEXT, &tt_raw.hostfile, "lines of HOST slots=N; one process on each host",
+      "FILE" },
+    { "secret-file", 0, 0, TEXT, &tt_raw.secret_file,
+      "what all processes know and strangers do not (or TUTTI_SECRET)", "FILE" },
     { NULL },
 };
 static const GOptionEntry row_entries[] = {
@@ -113,4 +130,5 @@ const TtOptionGroup tt_option_groups[TT_N_OPTION_GROUPS] = {
     { "trace", "Timelines", trace_entries },
     { "plot", "Plot", plot_entries },
     { "library", "Library", library_entries },
+    { "network", "Network", network_entries },
 };

@@ -13,7 +13,10 @@ typedef struct {
     char *library, **env, *constants, *launch;
     char *ranks;
     char *iterations, *warmup, *check, *transport, *timeout;
-    gboolean no_pin;
+    gboolean no_pin, checksum;
+    char *fault;
+    char *interface, *device, *gid_index, *streams;
+    char *meet, *rank, *hostfile, *secret_file;
     gboolean json, csv, quiet;
     char *json_file, *trace, *timeline, *plot;
     gboolean help;

@@ -4,7 +4,9 @@
  * one pass over the data, store a sequence number. A fused step reads the arriving slot and the
  * local operand once and writes the result to both its destinations.
  */
-#include "exec/rank.h"
+#include "exec/checksum.h"
+#include "exec/strike.h"
+#include "exec/wires.h"
 
 #include <time.h>
 
@@ -25,51 +27,6 @@ tt_ticks_now(void)
 #endif
 }
 
-/* --- ports -------------------------------------------------------------------------------------
- */
-
-static inline gboolean
-has_message(const TtPort *in)
-{
-    TtSequence *sequence = (TtSequence *)(void *)in->slot;
-
-    return atomic_load_explicit(sequence, memory_order_acquire) == in->count + 1;
-}
-
-/* Looks at the receiver's cache line only when the credit known of is spent. */
-static inline gboolean
-has_slot(TtPort *out)
-{
-    if (G_LIKELY(out->count < out->limit))
-        return TRUE;
-    out->limit = atomic_load_explicit(out->ack, memory_order_acquire) + out->n_slots;
-    return out->count < out->limit;
-}
-
-static inline void
-next_slot(TtPort *port)
-{
-    port->slot += port->stride;
-    if (port->slot == port->end)
-        port->slot = port->first;
-}
-
-static inline void
-hand_over(TtPort *out)
-{
-    TtSequence *sequence = (TtSequence *)(void *)out->slot;
-
-    atomic_store_explicit(sequence, ++out->count, memory_order_release);
-    next_slot(out);
-}
-
-static inline void
-acknowledge(TtPort *in)
-{
-    atomic_store_explicit(in->ack, ++in->count, memory_order_release);
-    next_slot(in);
-}
-
 /* --- one move ----------------------------------------------------------------------------------
  */
 
@@ -85,9 +42,9 @@ blocked_by(TtRank *self, const TtMove *m)
         if (done < self->iteration * other->n_steps + dep->steps)
             return TT_RANK_WAITS_LANE;
     }
-    if (m->in && !has_message(m->in))
+    if (m->in && !tt_port_has_message(m->in))
         return TT_RANK_WAITS_MESSAGE;
-    if (m->out && !has_slot(m->out))
+    if (m->out && !tt_port_has_slot(m->out))
         return TT_RANK_WAITS_SLOT;
     return TT_RANK_BUSY;
 }
@@ -118,9 +75,11 @@ make_move(TtRank *self, TtLane *lane, const TtMove *m)
     pass_over_data(self, m);
     if (m->flags & TT_MOVE_LAST) {
         if (m->out)
-            hand_over(m->out);
+            tt_port_hand_over(m->out, G_UNLIKELY(self->checksum || self->spoil_next)
+                                          ? tt_checked_info(self, m)
+                                          : m->offset + m->bytes);
         if (m->in)
-            acknowledge(m->in);
+            tt_port_acknowledge(m->in);
         atomic_store_explicit(lane->done, self->iteration * lane->n_steps + m->steps_after,
                               memory_order_relaxed);
     }
@@ -220,6 +179,8 @@ advance(TtRank *self, TtLane *lane, TtRecorder *recorder)
                 record_look(self, recorder, m, blocked);
             if (blocked != TT_RANK_BUSY)
                 return blocked;
+            if (G_UNLIKELY(self->checksum) && m->in && !tt_checksum_is_good(self, m->in))
+                return TT_RANK_TROUBLED;
         }
         make_move(self, lane, m);
         if (recorder)
@@ -285,27 +246,27 @@ iterate(TtRank *self, TtRecorder *recorders)
     TtRankState state;
     guint blocked = 0;
 
+    tt_fault_strike(self);
     begin_iteration(self);
     for (;;) {
-        gboolean moved = advance_all(self, recorders, &state, &blocked);
+        gboolean moved = advance_all(self, recorders, &state, &blocked), arrived = FALSE;
 
-        if (moved && wait.tries > 0) {
-            if (wait.tries > self->spin_limit)
-                tt_wait_over(self);
-            wait.tries = 0;
-        }
+        if (self->has_wires && !tt_wires_pump(self, &arrived))
+            return FALSE;
+        if (moved && wait.tries > 0)
+            tt_wait_over(self, &wait);
         if (state == TT_RANK_BUSY)
             break;
-        if (wait.tries < self->spin_limit) {
-            wait.tries++;
-            tt_relax();
-        } else if (!tt_wait_slow(self, &wait, state,
-                                 peer_waited_for(self, self->lanes[blocked].at, state), blocked)) {
+        if (arrived)
+            continue;
+        if (state == TT_RANK_TROUBLED ||
+            !tt_wait(self, &wait, state, peer_waited_for(self, self->lanes[blocked].at, state),
+                     blocked))
             return FALSE;
-        }
     }
     average(self);
     self->iteration++;
+    self->iterations++;
     return TRUE;
 }
 

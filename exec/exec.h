@@ -7,19 +7,33 @@
  *
  * A rank that dies, or makes no progress for timeout_s, ends the run: every rank leaves, the team
  * is unusable, and the error names the rank, its last finished step and who waited for it.
+ *
+ * With a launch (launch.h) the team is spread over several processes: each starts the ranks it was given and
+ * calls the same functions with the same arguments. What to run is said by the process of rank 0; the
+ * others compare it with what they were told, before the first byte, and get the same result.
  */
 #pragma once
 #include "algos/timeline.h"
+#include "exec/fault.h"
 
 #define TT_EXEC_ERROR (tt_exec_error_quark())
 GQuark tt_exec_error_quark(void);
 typedef enum {
     TT_EXEC_ERROR_USAGE,
-    TT_EXEC_ERROR_SYSTEM,  /* fork, mmap, memory: says what and how to get more */
-    TT_EXEC_ERROR_DEAD,    /* a rank died */
-    TT_EXEC_ERROR_HANG,    /* no progress for timeout_s */
-    TT_EXEC_ERROR_HARDWARE /* this transport is not available here */
+    TT_EXEC_ERROR_SYSTEM,   /* fork, mmap, memory: says what and how to get more */
+    TT_EXEC_ERROR_HARDWARE, /* this transport is not available here */
+    /* What can go wrong between ranks: see tt_exec_error_class(). */
+    TT_EXEC_ERROR_ABSENT,   /* a rank never arrived */
+    TT_EXEC_ERROR_LEFT,     /* a rank left early, by itself */
+    TT_EXEC_ERROR_DEAD,     /* a rank died */
+    TT_EXEC_ERROR_HANG,     /* no progress for timeout_s: a rank is stopped, or slow */
+    TT_EXEC_ERROR_NETWORK,  /* a connection broke, or swallows messages, between ranks that live */
+    TT_EXEC_ERROR_MISMATCH, /* ranks were told different things */
+    TT_EXEC_ERROR_CORRUPT   /* a message arrived changed */
 } TtExecError;
+
+/* "died", "network broken", ...: the word for a class of trouble; NULL for the first three. */
+const char *tt_exec_error_class(int code);
 
 typedef struct TtTeam TtTeam;
 
@@ -27,10 +41,20 @@ typedef struct TtTeam TtTeam;
  * team of tt_plan_n_agents(). */
 typedef struct {
     guint n_ranks;
-    const char *transport; /* NULL: "shm". "threads": ranks in this process, for sanitizers */
-    guint64 max_bytes;     /* the largest vector that will be run */
-    double timeout_s;      /* 0: 30 */
-    gboolean pin;          /* rank r on core r % cores */
+    const char *
+        transport; /* "shm" (NULL), "tcp", ...: between all ranks; "shm,tcp": inside a machine, and across.
+                              With "threads" first ("threads", "threads,tcp") ranks are threads of this
+                              process, for sanitizers */
+    guint64 max_bytes;    /* the largest vector that will be run */
+    double timeout_s;     /* 0: 30 */
+    gboolean pin;         /* rank r on core r % cores */
+    guint ranks_per_host; /* for tests: take each so many for a machine of their own; 0: as it is */
+
+    const char *interface, *device; /* of the network, and of RDMA; NULL: chosen */
+    gint gid_index;                 /* RoCE's; -1: chosen */
+    guint streams;                  /* sockets or queue pairs for each connection; 0: 1 */
+    gboolean checksum;              /* of every message */
+    TtFault fault;                  /* what shall go wrong; zeroed: nothing */
 } TtTeamOptions;
 
 TtTeam *tt_team_start(const TtTeamOptions *options, GError **error);
@@ -62,5 +86,5 @@ gboolean tt_team_run(TtTeam *team, const TtPlan *plan, const TtRunOptions *optio
 void tt_run_result_clear(TtRunResult *result);
 
 /* Transports compiled in, and which vector unit the reductions use here ("avx2"). */
-const char *const *tt_transports(void);
+const char *const *tt_transport_names(void);
 const char *tt_reduce_unit(void);

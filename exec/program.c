@@ -1,181 +1,102 @@
-/* program.c - from a plan to moves: the parent resolves roles, each rank computes addresses.
- *
- * The parent writes the steps of one round per rank and lane, a small table, into the shared
- * region. Every rank multiplies its own by the rounds, all at the same time, in memory of its own.
- * So ranks need no algorithm: imported plans run as built-in ones do.
+/* program.c - the rank's half of a job: from steps to moves with addresses.
  */
-#include "exec/rank.h"
+#include "exec/barrier.h"
+#include "exec/wires.h"
 
 #include <string.h>
 
-/* --- the parent's half -------------------------------------------------------------------------
+/* --- connections ---------------------------------------------------------------------------------
  */
 
-/* Numbers connections, by (sender, lane, receiver), as steps mention them. */
-typedef struct {
-    GHashTable *numbers;
-    guint32 n;
-} Connections;
-
-static guint32
-connection_number(Connections *connections, guint from, guint lane, guint to)
+/* Gives a port its memory, and empties what is this side's to empty: the sender's the slots, the receiver's
+ * the ack. Over a wire both are this rank's own. */
+static void
+place_port(TtPort *port, guint8 *memory, gboolean slots, gboolean ack)
 {
-    g_autofree char *key = g_strdup_printf("%u %u %u", from, lane, to);
-    gpointer number;
-
-    if (!g_hash_table_lookup_extended(connections->numbers, key, NULL, &number)) {
-        number = GUINT_TO_POINTER(connections->n++);
-        g_hash_table_insert(connections->numbers, g_steal_pointer(&key), number);
+    port->ack = (_Atomic guint64 *)(gpointer)memory;
+    port->first = port->slot = memory + TT_PAIR_BYTES;
+    port->end = port->first + port->stride * port->n_slots;
+    if (ack)
+        atomic_store_explicit(port->ack, 0, memory_order_relaxed);
+    for (guint8 *slot = port->first; slots && slot < port->end; slot += port->stride) {
+        memset(slot, 0, port->stride); /* the payload too: no page faults in the timed loop */
+        atomic_store_explicit(&((TtSlotHead *)(gpointer)slot)->sequence, 0, memory_order_relaxed);
     }
-    return GPOINTER_TO_UINT(number);
 }
 
-static TtJobStep
-resolve(const TtPlan *plan, guint rank, guint lane, guint32 i, Connections *connections)
-{
-    TtJobStep s = { .step = tt_plan_step(plan, rank, lane, i),
-                    .recv_peer = TT_NO_RANK,
-                    .send_peer = TT_NO_RANK };
-
-    if (tt_op_receives(s.step.op)) {
-        s.recv_peer = tt_plan_peer(plan, rank, lane, s.step.recv_role);
-        s.recv_connection = connection_number(connections, s.recv_peer, lane, rank);
-    }
-    if (tt_op_sends(s.step.op)) {
-        s.send_peer = tt_plan_peer(plan, rank, lane, s.step.send_role);
-        s.send_connection = connection_number(connections, rank, lane, s.send_peer);
-    }
-    return s;
-}
-
-static gboolean
-resolve_lanes(TtRegion *region, const TtPlan *plan, Connections *connections)
-{
-    TtJob *job = &region->job;
-    guint n_agents = tt_plan_n_agents(plan);
-
-    job->lanes = tt_region_alloc(region, sizeof(TtJobLane) * n_agents * plan->n_lanes);
-    for (guint rank = 0; job->lanes && rank < n_agents; rank++) {
-        for (guint l = 0; l < plan->n_lanes; l++) {
-            TtJobLane *lane = &job->lanes[rank * plan->n_lanes + l];
-
-            lane->n_steps = tt_plan_n_steps(plan, rank, l);
-            lane->steps = tt_region_alloc(region, sizeof(TtJobStep) * lane->n_steps);
-            if (!lane->steps)
-                return FALSE;
-            for (guint32 i = 0; i < lane->n_steps; i++)
-                lane->steps[i] = resolve(plan, rank, l, i, connections);
-        }
-    }
-    return job->lanes != NULL;
-}
-
-/* Room for the results: times, progress, events. */
-static gboolean
-alloc_results(TtRegion *region)
-{
-    TtJob *job = &region->job;
-    guint n_ranks = tt_plan_n_agents(&job->plan), n_lanes = job->plan.n_lanes;
-    gsize n_events = 0;
-
-    /* Each rank's counters on cache lines of their own. */
-    job->done_stride = (n_lanes + 15) / 16 * 16;
-    job->done = tt_region_alloc(region, sizeof *job->done * job->done_stride * n_ranks);
-    job->time_s = tt_region_alloc(region, sizeof *job->time_s * n_ranks * job->options.repeats);
-    job->event_first = tt_region_alloc(region, sizeof *job->event_first * (n_ranks + 1));
-    if (!job->done || !job->time_s || !job->event_first)
-        return FALSE;
-    for (guint rank = 0; rank < n_ranks; rank++) {
-        job->event_first[rank] = n_events;
-        for (guint l = 0; l < n_lanes; l++)
-            n_events += job->lanes[rank * n_lanes + l].n_steps * job->plan.n_rounds;
-    }
-    job->event_first[n_ranks] = n_events;
-    if (!job->options.record)
-        return TRUE;
-    job->events = tt_region_alloc(region, sizeof *job->events * n_events);
-    return job->events != NULL;
-}
-
-static gboolean
-alloc_connections(TtRegion *region)
-{
-    TtJob *job = &region->job;
-    gsize message = tt_plan_max_message_bytes(&job->plan);
-
-    job->slot_stride = TT_SLOT_HEAD_BYTES;
-    if (message > TT_SLOT_SMALL_BYTES)
-        job->slot_stride += (message + TT_LINE_BYTES - 1) / TT_LINE_BYTES * TT_LINE_BYTES;
-    /* An odd number of line pairs, so that neighbours do not fall into the same sets of a cache. */
-    job->connection_bytes = TT_PAIR_BYTES + job->slot_stride * job->plan.spec.n_slots;
-    job->connection_bytes =
-        (job->connection_bytes / TT_PAIR_BYTES + 1) / 2 * 2 * TT_PAIR_BYTES + TT_PAIR_BYTES;
-    if (job->n_connections > region->arena_bytes / job->connection_bytes)
-        return FALSE;
-    job->connections = tt_region_alloc(region, job->n_connections * job->connection_bytes);
-    return job->connections != NULL;
-}
-
-gboolean
-tt_job_prepare(TtRegion *region, const TtPlan *plan, const TtRunOptions *options, GError **error)
-{
-    g_autoptr(GHashTable) numbers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    Connections connections = { numbers, 0 };
-    TtJob *job = &region->job;
-
-    tt_region_reset(region);
-    job->plan = *plan;
-    job->plan.name = NULL;
-    job->plan.algo = NULL;
-    job->plan.data = NULL;
-    job->plan.spec.wiring = NULL;
-    job->options = *options;
-    job->options.repeats = MAX(1, options->repeats);
-    if (resolve_lanes(region, plan, &connections) && alloc_results(region)) {
-        job->n_connections = connections.n;
-        if (alloc_connections(region))
-            return TRUE;
-    }
-    g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM,
-                "%s: %u connections with %u slots of %" G_GUINT64_FORMAT
-                " bytes do not fit %" G_GUINT64_FORMAT " MiB of shared memory (use smaller slots)",
-                plan->name, connections.n, plan->spec.n_slots, tt_plan_max_message_bytes(plan),
-                (guint64)(region->arena_bytes >> 20));
-    return FALSE;
-}
-
-/* --- the rank's half: connections ---------------------------------------------------------------
- */
-
-/* This rank's end of a connection. The sender's end empties the slots, the receiver's the ack. */
-static TtPort *
-open_port(TtRank *self, guint32 number, guint peer, gboolean sends)
+/* This rank's end of a connection. One over a wire gets its memory when all are known. */
+TtPort *
+tt_port_open(TtRank *self, guint32 number, guint peer, gboolean sends)
 {
     const TtJob *job = &self->region->job;
     TtPort *port = sends ? &self->out_ports[number] : &self->in_ports[number];
-    guint8 *memory = job->connections + number * job->connection_bytes;
+    TtReachWires *reach = &self->reach[tt_wires_reach(self, peer)];
 
-    if (port->first)
+    if (port->n_slots)
         return port;
-    port->ack = (_Atomic guint64 *)(gpointer)memory;
-    port->first = port->slot = memory + TT_PAIR_BYTES;
     port->stride = job->slot_stride;
     port->n_slots = job->plan.spec.n_slots;
-    port->end = port->first + port->stride * port->n_slots;
     port->limit = port->n_slots;
     port->peer = peer;
-    if (!sends) {
-        atomic_store_explicit(port->ack, 0, memory_order_relaxed);
-        return port;
-    }
-    for (guint8 *slot = port->first; slot < port->end; slot += port->stride) {
-        memset(slot, 0, port->stride); /* the payload too: no page faults in the timed loop */
-        atomic_store_explicit((TtSequence *)(gpointer)slot, 0, memory_order_relaxed);
+    if (reach->transport) {
+        TtWireEnd end = { .connection = number,
+                          .peer = peer,
+                          .sends = sends,
+                          .slot_stride = port->stride,
+                          .n_slots = port->n_slots };
+
+        g_array_append_val(reach->ends, end);
+        self->has_wires = TRUE;
+    } else {
+        place_port(port, job->connections + number * job->connection_bytes, sends, !sends);
+        self->has_memory_ends = TRUE;
     }
     return port;
 }
 
-/* --- the rank's half: moves ----------------------------------------------------------------------
+static int
+compare_ends(gconstpointer a, gconstpointer b)
+{
+    const TtWireEnd *x = a, *y = b;
+
+    return x->connection != y->connection ? (x->connection < y->connection ? -1 : 1)
+                                          : (int)x->sends - (int)y->sends;
+}
+
+static void
+place_ends(TtRank *self, TtReachWires *reach)
+{
+    const TtJob *job = &self->region->job;
+
+    g_array_sort(reach->ends, compare_ends);
+    for (guint i = 0; i < reach->ends->len; i++) {
+        TtWireEnd *end = &g_array_index(reach->ends, TtWireEnd, i);
+        TtPort *ports = end->sends ? self->out_ports : self->in_ports;
+
+        end->memory = reach->memory + i * job->connection_bytes;
+        place_port(&ports[end->connection], end->memory, TRUE, TRUE);
+    }
+}
+
+/* Memory for the ends that go over wires, and connects them. */
+static gboolean
+connect_wires(TtRank *self)
+{
+    for (guint i = 0; i < TT_N_REACHES; i++) {
+        TtReachWires *reach = &self->reach[i];
+
+        if (!reach->wire)
+            continue;
+        if (!tt_wires_make_room(self, reach, reach->ends->len * self->region->job.connection_bytes))
+            return FALSE;
+        place_ends(self, reach);
+        if (!tt_wires_begin(self, reach))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* --- moves ---------------------------------------------------------------------------------------
  */
 
 /* Appends the pieces of one step in one round. FALSE if it has no elements. */
@@ -236,9 +157,9 @@ append_step(TtRank *self, guint l, guint first_move, guint64 round, guint32 i)
                     .steps_after = round * source->n_steps + i + 1 };
 
     if (s->recv_peer != TT_NO_RANK)
-        move.in = open_port(self, s->recv_connection, s->recv_peer, FALSE);
+        move.in = tt_port_open(self, s->recv_connection, s->recv_peer, FALSE);
     if (s->send_peer != TT_NO_RANK)
-        move.out = open_port(self, s->send_connection, s->send_peer, TRUE);
+        move.out = tt_port_open(self, s->send_connection, s->send_peer, TRUE);
     if (append_pieces(self, l, round, s, move))
         return;
     if (move.dep != 0) {
@@ -285,7 +206,7 @@ compile_lanes(TtRank *self)
     }
 }
 
-void
+gboolean
 tt_program_compile(TtRank *self)
 {
     const TtJob *job = &self->region->job;
@@ -302,7 +223,13 @@ tt_program_compile(TtRank *self)
     g_array_set_size(self->deps, 1);
     self->reduce = self->unit->reduce[spec->type][redop];
     self->reduce2 = self->unit->reduce2[spec->type][redop];
+    self->has_wires = self->has_memory_ends = FALSE;
+    for (guint i = 0; i < TT_N_REACHES; i++)
+        g_array_set_size(self->reach[i].ends, 0);
     compile_lanes(self);
+    tt_barrier_open(self);
+    self->spin_limit = tt_wait_spin_limit(self);
+    return connect_wires(self);
 }
 
 void

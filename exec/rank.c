@@ -1,19 +1,14 @@
 /* rank.c - a rank's life: wait for a job, prepare, warm up, time, check, report. */
+#include "exec/barrier.h"
 #include "exec/pattern.h"
-#include "exec/rank.h"
+#include "exec/strike.h"
+#include "exec/wires.h"
 
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
-
-/* Tries before the first call to the scheduler. With a core for each rank, about a time slice (3 ms): if
- * another process has pushed a rank off its core, it comes back within that; giving up the own core
- * earlier makes the two miss each other again and again. With fewer cores than ranks, the one waited
- * for may need this very core. */
-#define SPINS_OWN_CORE    100000
-#define SPINS_SHARED_CORE 4
 
 /* Buffers start at different distances from a page, so that the streams a step reads and writes at
  * the same time do not collide in the low address bits. */
@@ -39,11 +34,14 @@ mapped_bytes(const TtRegion *region)
     return region->max_bytes + TT_N_BUFFERS * BUFFER_SKEW_BYTES + HUGE_PAGE_BYTES;
 }
 
-gboolean
-tt_rank_init(TtRank *self, TtRegion *region, guint rank)
+/* Buffers and reduction unit; FALSE with errno if there is no memory. */
+static gboolean
+rank_init(TtRank *self, TtRegion *region, guint rank)
 {
     *self = (TtRank){ .region = region, .rank = rank, .unit = tt_reduce_unit_get(NULL) };
-    self->spin_limit = region->n_ranks <= region->n_cores ? SPINS_OWN_CORE : SPINS_SHARED_CORE;
+    self->checksum = region->wire.checksum;
+    for (guint i = 0; i < TT_N_REACHES; i++)
+        self->reach[i].ends = g_array_new(FALSE, TRUE, sizeof(TtWireEnd));
     self->moves = g_array_new(FALSE, FALSE, sizeof(TtMove));
     self->deps = g_array_new(FALSE, TRUE, sizeof(TtDep));
     for (guint b = 0; b < TT_N_BUFFERS; b++) {
@@ -60,12 +58,13 @@ tt_rank_init(TtRank *self, TtRegion *region, guint rank)
     return TRUE;
 }
 
-void
-tt_rank_clear(TtRank *self)
+static void
+rank_clear(TtRank *self)
 {
     tt_program_clear(self);
     g_array_unref(self->moves);
     g_array_unref(self->deps);
+    tt_wires_close(self);
     for (guint b = 0; b < TT_N_BUFFERS; b++)
         if (self->memory[b])
             munmap(self->memory[b], mapped_bytes(self->region));
@@ -164,15 +163,10 @@ wait_ping(TtRank *self, guint which, guint64 last, guint64 *value)
     TtWait wait = { 0 };
 
     while ((*value = atomic_load_explicit(cell, memory_order_acquire)) == last) {
-        if (wait.tries < self->spin_limit) {
-            wait.tries++;
-            tt_relax();
-        } else if (!tt_wait_slow(self, &wait, TT_RANK_WAITS_MESSAGE, 1 - which, TT_NO_LANE)) {
+        if (!tt_wait(self, &wait, TT_RANK_WAITS_BARRIER, 1 - which, TT_NO_LANE))
             return FALSE;
-        }
     }
-    if (wait.tries > self->spin_limit)
-        tt_wait_over(self);
+    tt_wait_over(self, &wait);
     return TRUE;
 }
 
@@ -188,7 +182,7 @@ measure_flag(TtRank *self)
     guint64 value = 0;
     double start = 0;
 
-    if (self->region->n_ranks < 2 || self->rank > 1)
+    if (self->region->n_ranks < 2 || self->rank > 1 || tt_region_is_part(self->region))
         return TRUE;
     if (self->rank == 1) {
         while (value != PING_STOP) {
@@ -237,10 +231,10 @@ run_timed(TtRank *self)
     for (guint r = 0; r < job->options.repeats; r++) {
         double start;
 
-        if (!tt_wait_barrier(self))
+        if (!tt_barrier_wait(self))
             return FALSE;
         start = now_s();
-        if (!run_many(self, n))
+        if (!run_many(self, n) || !tt_wires_flush(self))
             return FALSE;
         job->time_s[self->rank * job->options.repeats + r] = (now_s() - start) / n;
     }
@@ -256,7 +250,8 @@ run_recorded(TtRank *self)
     gsize n = job->event_first[self->rank + 1] - job->event_first[self->rank];
 
     memset(events, 0, n * sizeof *events); /* its pages */
-    return tt_wait_barrier(self) && tt_datapath_record(self, events, &block->n_events);
+    return tt_barrier_wait(self) && tt_datapath_record(self, events, &block->n_events) &&
+           tt_wires_flush(self);
 }
 
 static gboolean
@@ -264,22 +259,52 @@ run_checked(TtRank *self)
 {
     spoil_output(self);
     fill_input(self);
-    if (!tt_wait_barrier(self) || !tt_datapath_run(self))
+    if (!tt_barrier_wait(self) || !tt_datapath_run(self) || !tt_wires_flush(self))
         return FALSE;
     self->region->ranks[self->rank].wrong = count_wrong(self);
     return TRUE;
 }
 
+static void
+report(TtRegion *region)
+{
+    guint64 one = 1;
+
+    if (write(region->done_fd, &one, sizeof one) != sizeof one)
+        atomic_store(&region->aborted, 1); /* cannot be: the counter does not fill up */
+}
+
+/* Tells that it is ready, and for what; sleeps until all are and agree. */
 static gboolean
-run_job(TtRank *self)
+wait_for_go(TtRank *self, guint32 number)
+{
+    TtRegion *region = self->region;
+    TtRankBlock *block = &region->ranks[self->rank];
+    guint32 seen;
+
+    block->signature = region->job.signature;
+    tt_fault_missign(self);
+    atomic_store_explicit(&block->ready, number, memory_order_release);
+    report(region);
+    while ((seen = atomic_load_explicit(&region->go_number, memory_order_acquire)) != number) {
+        if (atomic_load_explicit(&region->aborted, memory_order_relaxed))
+            return FALSE;
+        tt_futex_wait(&region->go_number, seen, 0);
+    }
+    return TRUE;
+}
+
+static gboolean
+run_job(TtRank *self, guint32 number)
 {
     const TtRunOptions *options = &self->region->job.options;
 
     place_buffers(self);
-    tt_program_compile(self);
+    if (!tt_program_compile(self))
+        return FALSE;
     fill_input(self);
-    return tt_wait_barrier(self) && measure_flag(self) && tt_wait_barrier(self) &&
-           run_timed(self) && (!options->record || run_recorded(self)) &&
+    return wait_for_go(self, number) && tt_barrier_wait(self) && measure_flag(self) &&
+           tt_barrier_wait(self) && run_timed(self) && (!options->record || run_recorded(self)) &&
            (!options->check || run_checked(self));
 }
 
@@ -295,7 +320,7 @@ pin(const TtRegion *region, guint rank)
     if (!region->pin || sched_getaffinity(0, sizeof allowed, &allowed) != 0)
         return;
     n = CPU_COUNT(&allowed);
-    skip = (gint)rank % n;
+    skip = (gint)(region->host_rank + rank - region->first_rank) % n;
     for (gint cpu = 0; cpu < CPU_SETSIZE; cpu++) {
         if (CPU_ISSET(cpu, &allowed) && skip-- == 0) {
             CPU_ZERO(&one);
@@ -320,32 +345,64 @@ next_command(TtRegion *region, TtRankBlock *block, guint32 seen)
     return region->command == TT_COMMAND_RUN && !atomic_load(&region->aborted);
 }
 
-static void
-report_done(TtRegion *region, TtRankBlock *block, guint32 number)
+void
+tt_rank_complain(TtRank *self, guint peer, const GError *error)
 {
-    guint64 one = 1;
+    TtRankBlock *block = &self->region->ranks[self->rank];
 
-    atomic_store_explicit(&block->finished, number, memory_order_release);
-    if (write(region->done_fd, &one, sizeof one) != sizeof one)
-        atomic_store(&region->aborted, 1); /* cannot be: the counter does not fill up */
+    block->trouble.code = (guint32)error->code;
+    block->trouble.peer = peer;
+    g_strlcpy(block->trouble.text, error->message, sizeof block->trouble.text);
+    atomic_store_explicit(&block->state, TT_RANK_TROUBLED, memory_order_release);
+    report(self->region);
 }
 
-void
+static gboolean
+serve(TtRank *self)
+{
+    TtRegion *region = self->region;
+    TtRankBlock *block = &region->ranks[self->rank];
+
+    atomic_store_explicit(&block->up, 1, memory_order_release);
+    report(region);
+    for (guint32 number = 0; next_command(region, block, number);) {
+        number++;
+        if (!run_job(self, number))
+            return FALSE;
+        atomic_store_explicit(&block->finished, number, memory_order_release);
+        report(region);
+    }
+    return TRUE;
+}
+
+/* A rank that has found something wrong keeps its connections, so that no other complains of those. */
+static void
+stay_until_told(const TtRegion *region)
+{
+    while (!atomic_load(&region->aborted))
+        g_usleep(1000);
+}
+
+int
 tt_rank_main(TtRegion *region, guint rank)
 {
-    TtRankBlock *block = &region->ranks[rank];
     TtRank self;
+    gboolean good;
 
     pin(region, rank);
-    if (tt_rank_init(&self, region, rank)) {
-        for (guint32 number = 0; next_command(region, block, number);) {
-            number++;
-            if (!run_job(&self))
-                break;
-            report_done(region, block, number);
-        }
-    } else {
-        atomic_store(&block->state, TT_RANK_NO_MEMORY);
+    good = rank_init(&self, region, rank);
+    if (!good) {
+        g_autoptr(GError) error = g_error_new(TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM,
+                                              "rank %u cannot map %d buffers of %" G_GUINT64_FORMAT
+                                              " MiB (see ulimit -v, or use a smaller size)",
+                                              rank, TT_N_BUFFERS, (region->max_bytes >> 20) + 1);
+
+        tt_rank_complain(&self, TT_NO_RANK, error);
     }
-    tt_rank_clear(&self);
+    tt_fault_stay_away(&self);
+    good = good && tt_wires_open(&self) && serve(&self);
+    if (!good)
+        stay_until_told(region);
+    rank_clear(&self);
+    return good ? 0 : 1;
 }

@@ -5,19 +5,8 @@
  * ports.
  */
 #pragma once
+#include "exec/ports.h"
 #include "exec/reduce.h"
-#include "exec/shared.h"
-
-/* One end of a connection, private to its rank. */
-typedef struct {
-    guint8 *slot; /* where message number `count` goes, or is expected */
-    guint8 *first, *end;
-    gsize stride;
-    guint64 count;        /* messages passed */
-    guint64 limit;        /* sender: may send while count < limit; from the last look at ack */
-    _Atomic guint64 *ack; /* messages the receiver is done with */
-    guint32 n_slots, peer;
-} TtPort;
 
 enum { TT_MOVE_FIRST = 1, TT_MOVE_LAST = 2 };
 
@@ -50,6 +39,15 @@ typedef struct {
     _Atomic guint64 *done; /* in the job: steps finished, all iterations */
 } TtLane;
 
+/* What a rank has of one transport: its wire, and the memory of this job's ends. */
+typedef struct {
+    const TtTransport *transport; /* NULL: shared memory, the rest is empty */
+    TtWire *wire;
+    GArray *ends;     /* TtWireEnd */
+    guint8 *memory;   /* of all ends */
+    gsize room_bytes; /* mapped; kept for the next job */
+} TtReachWires;
+
 typedef struct {
     TtRegion *region;
     guint rank;
@@ -58,6 +56,12 @@ typedef struct {
     guint8 *buffers[TT_N_BUFFERS]; /* max_bytes each, private */
     gsize touched[TT_N_BUFFERS];   /* bytes that have memory behind them */
     guint32 spin_limit;
+
+    TtReachWires reach[TT_N_REACHES];
+    gboolean has_wires, has_memory_ends; /* in this job: connections over wires, in shared memory */
+    gboolean checksum;
+    guint64 iterations;  /* finished in all jobs, for faults */
+    gboolean spoil_next; /* change a bit of the next message */
 
     /* The compiled plan. */
     TtPort *in_ports, *out_ports; /* [n_connections]; only this rank's are set */
@@ -71,13 +75,14 @@ typedef struct {
     guint8 *vector[TT_N_BUFFERS]; /* address element 0 of the vector has, or would have */
 } TtRank;
 
-/* Buffers, reduction unit and spin limit; FALSE with errno if there is no memory. */
-gboolean tt_rank_init(TtRank *self, TtRegion *region, guint rank);
-void tt_rank_clear(TtRank *self);
+/* Says what is wrong, for whoever watches; the rank must then leave. */
+void tt_rank_complain(TtRank *self, guint peer, const GError *error);
 
-/* program.c: compiles region->job for this rank; resets its ends of all connections. */
-void tt_program_compile(TtRank *self);
+/* program.c: compiles region->job for this rank; resets its ends of all connections. FALSE if the rank has
+ * complained. */
+gboolean tt_program_compile(TtRank *self);
 void tt_program_clear(TtRank *self);
+TtPort *tt_port_open(TtRank *self, guint32 number, guint peer, gboolean sends);
 
 /* datapath.c: one collective. FALSE if the team was aborted. The second writes events, times in
  * ticks, to @events, which has room for every step, and returns how many. */
@@ -94,7 +99,6 @@ typedef struct {
 
 /* The slow half: says in the shared block what is waited for, looks for an abort (FALSE). */
 gboolean tt_wait_slow(TtRank *self, TtWait *wait, TtRankState state, guint peer, guint lane);
-void tt_wait_over(TtRank *self);
 
 static inline void
 tt_relax(void)
@@ -106,5 +110,26 @@ tt_relax(void)
 #endif
 }
 
-/* All ranks of the team. FALSE if aborted. */
-gboolean tt_wait_barrier(TtRank *self);
+/* To be called after a look that found nothing. FALSE if the team was aborted. */
+static inline gboolean
+tt_wait(TtRank *self, TtWait *wait, TtRankState state, guint peer, guint lane)
+{
+    if (wait->tries >= self->spin_limit)
+        return tt_wait_slow(self, wait, state, peer, lane);
+    wait->tries++;
+    tt_relax();
+    return TRUE;
+}
+
+void tt_wait_say_busy(TtRank *self);
+
+/* How often to look in vain before the slow half, for this job's connections. */
+guint32 tt_wait_spin_limit(const TtRank *self);
+
+static inline void
+tt_wait_over(TtRank *self, TtWait *wait)
+{
+    if (wait->tries > self->spin_limit)
+        tt_wait_say_busy(self);
+    wait->tries = 0;
+}

@@ -59,6 +59,7 @@ tt_region_new(const TtTeamOptions *options, GError **error)
     }
     arena *= 2; /* the loop halved it once more */
     region->n_ranks = options->n_ranks;
+    region->n_local = region->n_on_host = options->n_ranks;
     region->n_cores = MAX(1, get_nprocs());
     region->pin = options->pin;
     region->max_bytes = options->max_bytes;

@@ -14,10 +14,16 @@
  *
  * Message k (from 0) goes to slot k % n_slots; its sequence number k + 1, stored last, hands it
  * over. A small message travels in the same cache line as its sequence number: one line crosses,
- * not two.
+ * not two. Between ranks that share no memory each side has such a FIFO of its own, and a wire
+ * (transport.h) carries the slots over.
+ *
+ * A team may be spread over several processes, each of which has a region for the ranks it runs (first_rank ..)
+ * and a copy of what it hears of the others (remote.h). Then the connections lie in a mapping of their own, which
+ * all regions of one machine share.
  */
 #pragma once
-#include "exec/exec.h"
+#include "exec/signature.h"
+#include "exec/transport.h"
 
 #include <stdatomic.h>
 
@@ -32,8 +38,18 @@ typedef struct {
     _Alignas(TT_PAIR_BYTES) _Atomic guint64 value;
 } TtCell;
 
-/* The sequence number at the start of every slot. */
-typedef _Atomic guint64 TtSequence;
+/* The head of every slot. A small message follows right behind it, a long one at TT_SLOT_HEAD_BYTES. */
+typedef struct {
+    _Atomic guint64 sequence;
+    guint64 info; /* see TT_INFO_* */
+} TtSlotHead;
+
+/* Bit fields of info: where the message ends, counted from the start of the slot; its checksum, 0 if
+ * it has none. What is left is the wires' own. */
+#define TT_INFO_END_BITS       36
+#define TT_INFO_END(info)      ((info) & ((G_GUINT64_CONSTANT(1) << TT_INFO_END_BITS) - 1))
+#define TT_INFO_CHECKSUM_SHIFT 48
+#define TT_INFO_CHECKSUM(info) ((guint16)((info) >> TT_INFO_CHECKSUM_SHIFT))
 
 /* One step of a lane as the parent resolves it: peers are ranks, connections are numbered. */
 typedef struct {
@@ -53,8 +69,12 @@ typedef struct {
     TtRunOptions options;
     TtJobLane *lanes; /* [rank * n_lanes + lane] */
     guint32 n_connections;
-    guint8 *connections; /* n_connections times connection_bytes */
+    guint8 *
+        connections; /* n_connections times connection_bytes; those over wires have no memory here */
     gsize connection_bytes, slot_stride;
+    guint32
+        barrier_first; /* connections from this number on join the ranks for barriers (barrier.h) */
+    TtSignature signature;
     _Atomic guint64
         *done; /* [rank * done_stride + lane]: steps finished in this job, by the rank */
     gsize done_stride;
@@ -69,9 +89,20 @@ typedef enum {
     TT_RANK_WAITS_SLOT,
     TT_RANK_WAITS_LANE,
     TT_RANK_WAITS_BARRIER,
-    TT_RANK_IDLE,     /* between jobs */
-    TT_RANK_NO_MEMORY /* could not map its buffers and left */
+    TT_RANK_IDLE,    /* between jobs */
+    TT_RANK_TROUBLED /* found something wrong and left: see trouble */
 } TtRankState;
+
+/* What a rank found wrong, for whoever watches. */
+#define TT_TROUBLE_BYTES 240
+typedef struct {
+    guint32 code; /* TtExecError */
+    guint32 peer; /* rank at fault, or TT_NO_RANK */
+    char text[TT_TROUBLE_BYTES];
+} TtTrouble;
+
+/* How ranks of one machine reach each other, and those of another. */
+typedef enum { TT_INSIDE, TT_ACROSS, TT_N_REACHES } TtReach;
 
 /* One per rank, written by it, read by whoever watches. */
 typedef struct {
@@ -79,16 +110,30 @@ typedef struct {
     _Atomic guint32 state;     /* TtRankState; not kept while a wait is short */
     _Atomic guint32 wait_peer; /* rank waited for */
     _Atomic guint32 wait_lane;
+    _Atomic guint32 up;       /* 1: reachable, address is written */
+    _Atomic guint32 ready;    /* jobs this rank has made ready for; signature is written */
     _Atomic guint32 finished; /* jobs this rank has finished */
     gint64 wrong;
     gsize n_events;
+    guint32 host; /* ranks with equal numbers share memory; by the parent */
+    TtSignature signature;
+    TtAddress address[TT_N_REACHES];
+    TtTrouble trouble;
 } TtRankBlock;
 
 typedef enum { TT_COMMAND_RUN, TT_COMMAND_QUIT } TtCommandKind;
 
 typedef struct {
-    guint n_ranks, n_cores; /* ranks: all agents of the plans it is for */
+    guint n_ranks, n_cores;    /* ranks: all agents of the plans it is for */
+    guint first_rank, n_local; /* those this process runs */
+    guint n_on_host,
+        host_rank; /* ranks on this machine, and how many of them come before first_rank */
     gboolean pin;
+    const TtTransport *transports[TT_N_REACHES]; /* NULL: shared memory */
+    TtWireOptions wire;                          /* what all ranks' wires have in common */
+    TtFault fault;
+    guint8 *host_arena; /* connections of all ranks of this machine; NULL: in the arena */
+    gsize host_arena_bytes;
     guint64 max_bytes;
     int done_fd; /* eventfd a rank writes when it has finished a job */
     gsize total_bytes;
@@ -99,6 +144,7 @@ typedef struct {
     double flag_s; /* by rank 0 */
 
     _Alignas(TT_PAIR_BYTES) _Atomic guint32 command_number; /* a futex */
+    _Alignas(TT_PAIR_BYTES) _Atomic guint32 go_number; /* a futex: the job all ranks may begin */
     _Alignas(TT_PAIR_BYTES) _Atomic guint32 aborted;
     _Alignas(TT_PAIR_BYTES) _Atomic guint32 arrived; /* at the barrier */
     _Alignas(TT_PAIR_BYTES) _Atomic guint32 epoch;   /* barriers passed */
@@ -119,12 +165,23 @@ gpointer tt_region_alloc(TtRegion *region, gsize bytes);
 /* Forgets the last job; gives large memory back to the system. */
 void tt_region_reset(TtRegion *region);
 
-/* Lays out @plan as region->job. */
-gboolean tt_job_prepare(TtRegion *region, const TtPlan *plan, const TtRunOptions *options,
-                        GError **error);
+/* NULL: these two share memory. */
+static inline const TtTransport *
+tt_region_transport(const TtRegion *region, guint a, guint b)
+{
+    return region
+        ->transports[region->ranks[a].host == region->ranks[b].host ? TT_INSIDE : TT_ACROSS];
+}
 
-/* A rank's life: serves commands until told to quit or aborted. */
-void tt_rank_main(TtRegion *region, guint rank);
+/* The ranks are spread over several processes. */
+static inline gboolean
+tt_region_is_part(const TtRegion *region)
+{
+    return region->n_local < region->n_ranks;
+}
+
+/* A rank's life: serves commands until told to quit or aborted. Returns its exit code. */
+int tt_rank_main(TtRegion *region, guint rank);
 
 /* Sleeps while *word is @value (at most @timeout_ns if > 0); wakes all who do. */
 void tt_futex_wait(_Atomic guint32 *word, guint32 value, gint64 timeout_ns);

@@ -1,4 +1,7 @@
 /* team.c - starts the ranks, gives them jobs, collects results, ends them. */
+#include "exec/job.h"
+#include "exec/reaches.h"
+#include "exec/strike.h"
 #include "exec/rank.h"
 #include "exec/watch.h"
 
@@ -30,14 +33,6 @@ struct TtTeam {
     gint64 start_us;
 };
 
-const char *const *
-tt_transports(void)
-{
-    static const char *const transports[] = { "shm", "threads", NULL };
-
-    return transports;
-}
-
 /* --- starting ----------------------------------------------------------------------------------
  */
 
@@ -50,21 +45,22 @@ live_as_process(TtRegion *region, guint rank, pid_t parent)
         _exit(1);
     signal(SIGINT, SIG_IGN);
     prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
-    tt_rank_main(region, rank);
-    _exit(0);
+    _exit(tt_rank_main(region, rank));
 }
 
 static gboolean
 start_processes(TtTeam *team, GError **error)
 {
-    guint n = team->region->n_ranks;
+    guint n = team->region->n_ranks, first = team->region->first_rank;
     pid_t parent = getpid();
 
     team->watch.pids = g_new0(GPid, n);
     team->watch.stopped_by = g_new0(int, n);
     team->watch.pid_fds = g_new(int, n);
+    team->watch.status = g_new(int, n);
     memset(team->watch.pid_fds, -1, n * sizeof *team->watch.pid_fds);
-    for (guint r = 0; r < n; r++) {
+    memset(team->watch.status, -1, n * sizeof *team->watch.status);
+    for (guint r = first; r < first + team->region->n_local; r++) {
         pid_t pid = fork();
 
         if (pid == 0)
@@ -98,15 +94,15 @@ live_as_thread(void *data)
 static gboolean
 start_threads(TtTeam *team, GError **error)
 {
-    guint n = team->region->n_ranks;
+    guint n = team->region->n_ranks, first = team->region->first_rank;
 
     team->threads = g_new0(pthread_t, n);
-    for (guint r = 0; r < n; r++) {
+    for (guint r = first; r < first + team->region->n_local; r++) {
         ThreadArgs *args = g_new0(ThreadArgs, 1);
         int code;
 
         *args = (ThreadArgs){ team->region, r };
-        code = pthread_create(&team->threads[r], NULL, live_as_thread, args);
+        code = pthread_create(&team->threads[team->n_started], NULL, live_as_thread, args);
         if (code != 0) {
             g_free(args);
             g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM,
@@ -129,11 +125,6 @@ check_options(const TtTeamOptions *options, GError **error)
                     options->n_ranks);
         return FALSE;
     }
-    if (options->transport && !g_strv_contains(tt_transports(), options->transport)) {
-        g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
-                    "unknown transport \"%s\" (one of: shm, threads)", options->transport);
-        return FALSE;
-    }
     if (available > 0 && options->max_bytes > available / 2 / options->n_ranks) {
         g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM,
                     "%u ranks with an input and an output of %" G_GUINT64_FORMAT
@@ -145,13 +136,34 @@ check_options(const TtTeamOptions *options, GError **error)
     return tt_reduce_unit_get(error) != NULL;
 }
 
+static void
+set_up_wires(TtRegion *region, const TtTeamOptions *options, const TtReaches *reaches,
+             double timeout_s)
+{
+    memcpy(region->transports, reaches->transports, sizeof region->transports);
+    region->fault = options->fault;
+    region->wire = (TtWireOptions){ .n_ranks = region->n_ranks,
+                                    .interface = options->interface,
+                                    .device = options->device,
+                                    .gid_index = options->gid_index,
+                                    .streams = MAX(1, options->streams),
+                                    .checksum = options->checksum,
+                                    .timeout_s = timeout_s };
+    for (guint i = 0; i < 2; i++)
+        region->wire.token[i] = (guint64)g_random_int() << 32 | g_random_int();
+    for (guint r = 0; options->ranks_per_host && r < region->n_ranks; r++)
+        region->ranks[r].host = r / options->ranks_per_host;
+    if (!options->interface) /* one machine */
+        region->wire.interface = "lo";
+}
+
 TtTeam *
 tt_team_start(const TtTeamOptions *options, GError **error)
 {
     g_autoptr(TtTeam) team = NULL;
-    gboolean threads = g_strcmp0(options->transport, "threads") == 0;
+    TtReaches reaches;
 
-    if (!check_options(options, error))
+    if (!check_options(options, error) || !tt_reaches_parse(options->transport, &reaches, error))
         return NULL;
     team = g_new0(TtTeam, 1);
     team->watch.timeout_s = options->timeout_s > 0 ? options->timeout_s : DEFAULT_TIMEOUT_S;
@@ -166,7 +178,10 @@ tt_team_start(const TtTeamOptions *options, GError **error)
     }
     team->start_ticks = tt_ticks_now();
     team->start_us = g_get_monotonic_time();
-    if (!(threads ? start_threads(team, error) : start_processes(team, error)))
+    set_up_wires(team->region, options, &reaches, team->watch.timeout_s);
+    if (!tt_fault_check(team->region, error) ||
+        !(reaches.threads ? start_threads(team, error) : start_processes(team, error)) ||
+        !tt_watch_wait(&team->watch, TT_PHASE_UP, 1, error))
         return NULL;
     return g_steal_pointer(&team);
 }
@@ -186,6 +201,7 @@ send_command(TtRegion *region, TtCommandKind command)
     region->command = command;
     atomic_fetch_add_explicit(&region->command_number, 1, memory_order_release);
     tt_futex_wake(&region->command_number);
+    tt_futex_wake(&region->go_number);
 }
 
 /* Every rank is gone when this returns. */
@@ -219,6 +235,7 @@ tt_team_stop(TtTeam *team)
     g_free(team->watch.pids);
     g_free(team->watch.pid_fds);
     g_free(team->watch.stopped_by);
+    g_free(team->watch.status);
     g_free(team->threads);
     tt_region_free(team->region);
     g_free(team);
@@ -327,6 +344,30 @@ collect(const TtTeam *team, const TtPlan *plan, TtRunResult *result)
         result->timeline = collect_timeline(team, plan);
 }
 
+/* Before the first byte: does every rank mean the same? */
+static gboolean
+agree(const TtRegion *region, GError **error)
+{
+    for (guint r = 1; r < region->n_ranks; r++) {
+        g_autofree char *difference =
+            tt_signature_difference(0, &region->ranks[0].signature, r, &region->ranks[r].signature);
+
+        if (difference) {
+            g_set_error_literal(error, TT_EXEC_ERROR, TT_EXEC_ERROR_MISMATCH, difference);
+            return FALSE;
+        }
+    }
+    return TRUE;
+}
+
+static gboolean
+go(TtTeam *team, guint32 number, GError **error)
+{
+    atomic_store_explicit(&team->region->go_number, number, memory_order_release);
+    tt_futex_wake(&team->region->go_number);
+    return tt_watch_wait(&team->watch, TT_PHASE_DONE, number, error);
+}
+
 gboolean
 tt_team_run(TtTeam *team, const TtPlan *plan, const TtRunOptions *options, TtRunResult *result,
             GError **error)
@@ -347,7 +388,8 @@ tt_team_run(TtTeam *team, const TtPlan *plan, const TtRunOptions *options, TtRun
     atomic_store(&region->ping[1].value, 0);
     number = atomic_load_explicit(&region->command_number, memory_order_relaxed) + 1;
     send_command(region, TT_COMMAND_RUN);
-    if (!tt_watch_wait(&team->watch, number, error)) {
+    if (!tt_watch_wait(&team->watch, TT_PHASE_READY, number, error) || !agree(region, error) ||
+        !go(team, number, error)) {
         end_ranks(team, 0);
         return FALSE;
     }

@@ -1,4 +1,4 @@
-#include "exec/rank.h"
+#include "exec/wires.h"
 
 #include <sched.h>
 #include <time.h>
@@ -7,8 +7,32 @@
  * rank waited for usually runs within the first few. */
 #define N_YIELDS 4000
 
+/* An abort is noticed within this. */
+#define WIRE_SLEEP_MS 5
+
 #define SLEEP_FIRST_NS 1000
 #define SLEEP_MOST_NS  50000
+
+/* Tries before the first call to the scheduler. With a core for each rank, about a time slice (3 ms): if
+ * another process has pushed a rank off its core, it comes back within that; giving up the own core
+ * earlier makes the two miss each other again and again. With fewer cores than ranks, the one waited
+ * for may need this very core. */
+#define SPINS_OWN_CORE    100000
+#define SPINS_SHARED_CORE 4
+
+/* A look at a wire is a system call or two, not a load: some 50 us. */
+#define SPINS_WIRE 200
+
+guint32
+tt_wait_spin_limit(const TtRank *self)
+{
+    const TtRegion *region = self->region;
+    gboolean own_core = region->n_on_host <= region->n_cores;
+
+    if (self->has_wires)
+        return own_core ? SPINS_WIRE : 0;
+    return own_core ? SPINS_OWN_CORE : SPINS_SHARED_CORE;
+}
 
 static void
 say(TtRankBlock *block, TtRankState state, guint peer, guint lane)
@@ -16,6 +40,15 @@ say(TtRankBlock *block, TtRankState state, guint peer, guint lane)
     atomic_store_explicit(&block->wait_peer, peer, memory_order_relaxed);
     atomic_store_explicit(&block->wait_lane, lane, memory_order_relaxed);
     atomic_store_explicit(&block->state, state, memory_order_relaxed);
+}
+
+/* What is waited for comes over a wire, whatever it is: the kernel wakes this rank. */
+static gboolean
+can_sleep_on_wires(const TtRank *self, TtRankState state)
+{
+    return self->has_wires && !self->has_memory_ends &&
+           (state == TT_RANK_WAITS_MESSAGE || state == TT_RANK_WAITS_SLOT ||
+            (state == TT_RANK_WAITS_BARRIER && tt_region_is_part(self->region)));
 }
 
 gboolean
@@ -28,7 +61,10 @@ tt_wait_slow(TtRank *self, TtWait *wait, TtRankState state, guint peer, guint la
     wait->tries++;
     if (tries == 0)
         say(&self->region->ranks[self->rank], state, peer, lane);
-    if (tries < N_YIELDS) {
+    if (can_sleep_on_wires(self, state)) {
+        tt_wires_sleep(self, WIRE_SLEEP_MS);
+        wait->tries = MIN(wait->tries, self->spin_limit + N_YIELDS);
+    } else if (tries < N_YIELDS) {
         sched_yield();
     } else {
         guint doublings = MIN((tries - N_YIELDS) / 8, 6);
@@ -42,32 +78,7 @@ tt_wait_slow(TtRank *self, TtWait *wait, TtRankState state, guint peer, guint la
 }
 
 void
-tt_wait_over(TtRank *self)
+tt_wait_say_busy(TtRank *self)
 {
     say(&self->region->ranks[self->rank], TT_RANK_BUSY, TT_NO_RANK, TT_NO_LANE);
-}
-
-gboolean
-tt_wait_barrier(TtRank *self)
-{
-    TtRegion *region = self->region;
-    guint32 epoch = atomic_load_explicit(&region->epoch, memory_order_relaxed);
-    TtWait wait = { 0 };
-
-    if (atomic_fetch_add(&region->arrived, 1) + 1 == region->n_ranks) {
-        atomic_store_explicit(&region->arrived, 0, memory_order_relaxed);
-        atomic_store_explicit(&region->epoch, epoch + 1, memory_order_release);
-        return TRUE;
-    }
-    while (atomic_load_explicit(&region->epoch, memory_order_acquire) == epoch) {
-        if (wait.tries < self->spin_limit) {
-            wait.tries++;
-            tt_relax();
-        } else if (!tt_wait_slow(self, &wait, TT_RANK_WAITS_BARRIER, TT_NO_RANK, TT_NO_LANE)) {
-            return FALSE;
-        }
-    }
-    if (wait.tries > self->spin_limit)
-        tt_wait_over(self);
-    return TRUE;
 }

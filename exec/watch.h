@@ -4,18 +4,30 @@
 
 typedef struct {
     TtRegion *region;
-    GPid *pids;      /* [n_ranks]; 0 once reaped; NULL if the ranks are threads */
+    GPid *
+        pids; /* [n_ranks]; 0 once reaped, and for ranks of other processes; NULL if the ranks are threads */
     int *pid_fds;    /* [n_ranks]; -1 where the system has none */
     int *stopped_by; /* [n_ranks]; the signal that stopped a rank, or 0 */
+    int *status;     /* [n_ranks]; how it ended, as waitpid() says; -1: it has not */
     double timeout_s;
+    gint64 broken_us; /* when a rank first told of a broken connection; 0: none has */
 } TtWatch;
 
-/* Returns when every rank has finished job @number. Else FALSE with TT_EXEC_ERROR_DEAD or _HANG. */
-gboolean tt_watch_wait(TtWatch *self, guint32 number, GError **error);
+/* What is waited for: all ranks reachable, ready for a job, done with it. */
+typedef enum { TT_PHASE_UP, TT_PHASE_READY, TT_PHASE_DONE } TtPhase;
 
-/* FALSE with TT_EXEC_ERROR_DEAD if a rank has died. */
+/* Returns when every rank this process runs has got so far. Else FALSE: what went wrong, by class. */
+gboolean tt_watch_wait(TtWatch *self, TtPhase phase, guint32 number, GError **error);
+
+/* FALSE if something has gone wrong. */
 gboolean tt_watch_alive(TtWatch *self, GError **error);
 
 /* Kills and reaps what is left of the ranks. @grace_s: how long they may take to leave by
  * themselves. */
 void tt_watch_end(TtWatch *self, double grace_s);
+
+/* diagnose.c: the words. */
+void tt_diagnose_death(const TtRegion *region, guint dead, int status, GError **error);
+void tt_diagnose_trouble(const TtRegion *region, guint rank, GError **error);
+void tt_diagnose_hang(const TtRegion *region, const int *stopped_by, TtPhase phase,
+                      double timeout_s, GError **error);

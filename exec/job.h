@@ -1,0 +1,12 @@
+/* job.h - what a process must know to have its ranks run one plan.
+ */
+#pragma once
+#include "exec/shared.h"
+
+/* Lays out @plan as region->job. */
+gboolean tt_job_prepare(TtRegion *region, const TtPlan *plan, const TtRunOptions *options,
+                        GError **error);
+
+/* The job as another process needs it that runs ranks @first_rank .., and back. */
+GBytes *tt_job_pack(const TtRegion *region, guint first_rank, guint n_ranks);
+gboolean tt_job_unpack(TtRegion *region, const guint8 *data, gsize bytes, GError **error);

@@ -1,0 +1,12 @@
+/* reaches.h - what is written after --transport.
+ */
+#pragma once
+#include "exec/shared.h"
+
+typedef struct {
+    gboolean threads;                            /* ranks are threads of this process */
+    const TtTransport *transports[TT_N_REACHES]; /* NULL: shared memory */
+} TtReaches;
+
+/* "shm" (NULL), "tcp", "shm,tcp", "threads", "threads,tcp", ... FALSE with TT_EXEC_ERROR_USAGE. */
+gboolean tt_reaches_parse(const char *text, TtReaches *reaches, GError **error);
