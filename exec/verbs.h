@@ -15,7 +15,7 @@
  *
  * Errors are TT_EXEC_ERROR in one line that starts with the card's name: _USAGE for a name, port or
  * GID index that is not there (lists what is), _HARDWARE if there is no card to use or no libibverbs
- * in this build, _SYSTEM for what fails later. docs/verbs.md says how cards and GIDs are chosen.
+ * in this build, _SYSTEM for what the card refuses, _NETWORK for what breaks between the ends. docs/verbs.md says how cards and GIDs are chosen.
  */
 #pragma once
 #include "exec/exec.h"
@@ -127,6 +127,9 @@ TtVerbsPosted tt_verbs_write(TtVerbsQueue *queue, const TtVerbsWrite *write, GEr
 
 /* --- what happened ------------------------------------------------------------------------------ */
 
+/* A fault: the queue fails from now on, here and, as soon as it writes, at the peer. */
+void tt_verbs_queue_break(TtVerbsQueue *queue);
+
 typedef enum {
     TT_VERBS_WRITTEN, /* one that asked for a report, and all before it on its queue */
     TT_VERBS_ARRIVED  /* the peer's bytes are here; one offered receive is used up */
@@ -141,7 +144,8 @@ typedef struct {
     guint32 bytes;
 } TtVerbsCompletion;
 
-/* Writes up to @n completions in order; returns how many, -1 with @error if a queue broke. Each queue
+/* Writes up to @n completions in order; returns how many, -1 with @error if a queue broke: then
+ * completions[0] has that queue and its user. Each queue
  * breaks once; the others go on. Never blocks. */
 int tt_verbs_poll(TtVerbs *self, TtVerbsCompletion *completions, guint n, GError **error);
 

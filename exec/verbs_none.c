@@ -57,6 +57,13 @@ tt_verbs_queue_free(TtVerbsQueue *queue)
 }
 
 void
+tt_verbs_queue_break(TtVerbsQueue *queue)
+{
+    (void)queue;
+    g_assert_not_reached();
+}
+
+void
 tt_verbs_address(const TtVerbsQueue *queue, TtVerbsAddress *address)
 {
     (void)queue, (void)address;

@@ -38,7 +38,7 @@ fail_completion(TtVerbsQueue *queue, const struct ibv_wc *taken, GError **error)
         self->port_down ? g_strdup_printf("; port %u is down", self->info.port) : g_strdup("");
 
     queue->broken = TRUE;
-    g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM, "%s: %s: %s%s", self->device_name,
+    g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_NETWORK, "%s: %s: %s%s", self->device_name,
                 queue->name, tt_verbs_status_words(taken->status), port);
 }
 
@@ -74,6 +74,7 @@ tt_verbs_poll(TtVerbs *self, TtVerbsCompletion *completions, guint n, GError **e
                 break; /* first what went well before it */
             self->first_taken++;
             fail_completion(queue, taken, error);
+            completions[0] = (TtVerbsCompletion){ .queue = queue, .user = queue->user };
             return -1;
         }
         self->first_taken++;
@@ -119,10 +120,10 @@ read_events(TtVerbs *self, GError **error)
         if (harmless || known)
             continue;
         if (queue)
-            g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM, "%s: %s: %s", self->device_name,
-                        queue->name, words);
+            g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_NETWORK, "%s: %s: %s",
+                        self->device_name, queue->name, words);
         else
-            g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM, "%s: %s", self->device_name,
+            g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_NETWORK, "%s: %s", self->device_name,
                         words);
         return FALSE;
     }

@@ -115,6 +115,14 @@ tt_verbs_queue_free(TtVerbsQueue *queue)
     g_free(queue);
 }
 
+void
+tt_verbs_queue_break(TtVerbsQueue *queue)
+{
+    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+    (void)ibv_modify_qp(queue->pair, &attr, IBV_QP_STATE);
+}
+
 /* --- connecting --------------------------------------------------------------------------------- */
 
 void

@@ -574,7 +574,7 @@ test_peer_gone(void)
     for (int i = 0; i < 3; i++)
         CHECK(tt_verbs_write(pair.a.queues[0], &write, &error) == TT_VERBS_POSTED, "write");
     CHECK(!next_completion(pair.a.verbs, &completion, &error), "there is nobody");
-    CHECK_ERROR(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM,
+    CHECK_ERROR(error, TT_EXEC_ERROR, TT_EXEC_ERROR_NETWORK,
                 "rxe1: peer of rxe1, queue 0: the peer does not answer");
     CHECK(tt_verbs_write(pair.a.queues[0], &write, &error) == TT_VERBS_FAILED, "broken");
     CHECK_ERROR(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM, "the connection is broken");
@@ -602,7 +602,7 @@ test_wrong_key(void)
     write.key ^= 0x5500;
     CHECK(tt_verbs_write(pair.a.queues[0], &write, &error) == TT_VERBS_POSTED, "write");
     CHECK(!next_completion(pair.a.verbs, &completion, &error), "refused");
-    CHECK_ERROR(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM, "not registered for this write");
+    CHECK_ERROR(error, TT_EXEC_ERROR, TT_EXEC_ERROR_NETWORK, "not registered for this write");
     CHECK(is_zero(pair.b.buffer, MOST_BYTES), "nothing was written");
     pair_close(&pair);
 
@@ -612,9 +612,9 @@ test_wrong_key(void)
     write.to += MOST_BYTES;
     CHECK(tt_verbs_write(pair.a.queues[0], &write, &error) == TT_VERBS_POSTED, "write");
     CHECK(!next_completion(pair.a.verbs, &completion, &error), "refused");
-    CHECK_ERROR(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM, "not registered for this write");
+    CHECK_ERROR(error, TT_EXEC_ERROR, TT_EXEC_ERROR_NETWORK, "not registered for this write");
     CHECK(!next_completion(pair.b.verbs, &completion, &error), "the other end hears of it");
-    CHECK_ERROR(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM, "rxe2: peer of rxe2, queue 0: ");
+    CHECK_ERROR(error, TT_EXEC_ERROR, TT_EXEC_ERROR_NETWORK, "rxe2: peer of rxe2, queue 0: ");
     pair_close(&pair);
 }
 
