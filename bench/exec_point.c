@@ -24,7 +24,8 @@ measure(TtTeam *team, guint n_ranks, guint64 bytes, double budget_us, GError **e
     const char *algorithm = tt_exec_choose(&spec);
     g_autoptr(TtPlan) plan = NULL;
     TtRunResult result = { 0 };
-    long next = 1, n = 1;
+    PointLoop loop;
+    long next = 1;
 
     tt_exec_defaults(&spec, algorithm);
     plan = tt_plan_new(algorithm, &spec, error);
@@ -35,9 +36,9 @@ measure(TtTeam *team, guint n_ranks, guint64 bytes, double budget_us, GError **e
 
         if (!run(team, plan, (guint)tried, 1, FALSE, &result, error))
             return FALSE;
-        next = point_next(tried, result.time_s * 1e6 * (double)tried, budget_us, &n);
+        next = point_next(tried, result.time_s * 1e6 * (double)tried, budget_us, &loop);
     }
-    if (!run(team, plan, (guint)n, POINT_REPEATS, TRUE, &result, error))
+    if (!run(team, plan, (guint)loop.n, (guint)loop.repeats, TRUE, &result, error))
         return FALSE;
     if (result.wrong != 0)
         fprintf(stderr, "%" G_GINT64_FORMAT " wrong elements\n", result.wrong);

@@ -178,17 +178,18 @@ loop_us(Rank *r, void (*once)(Rank *), long n)
 static double
 median_us(Rank *r, void (*once)(Rank *), double budget_us)
 {
-    double us[POINT_REPEATS];
-    long next = 1, n = 1;
+    double us[POINT_MOST_REPEATS];
+    PointLoop loop;
+    long next = 1;
 
     while (next) {
         long tried = next;
 
-        next = point_next(tried, loop_us(r, once, tried) * (double)tried, budget_us, &n);
+        next = point_next(tried, loop_us(r, once, tried) * (double)tried, budget_us, &loop);
     }
-    for (int i = 0; i < POINT_REPEATS; i++)
-        us[i] = loop_us(r, once, n);
-    return point_median(us, POINT_REPEATS);
+    for (int i = 0; i < loop.repeats; i++)
+        us[i] = loop_us(r, once, loop.n);
+    return point_median(us, loop.repeats);
 }
 
 static void

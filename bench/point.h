@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define POINT_REPEATS 3
-#define POINT_PINGS   300
+#define POINT_MOST_REPEATS 7
+#define POINT_PINGS        300
 
 static inline double
 point_now_us(void)
@@ -41,19 +41,27 @@ point_median(double *values, int n)
     return (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
-/* Loops grow until one takes an eighth of the budget; then they are as long as the budget. Returns the
- * next number of iterations after @n took @us, or 0 if it will do, with the final number in @chosen.
- * All ranks must see the same @us. */
-static inline long
-point_next(long n, double us, double budget_us, long *chosen)
-{
-    double loop_us = budget_us / POINT_REPEATS;
+/* A measurement: @repeats loops of @n iterations, whose median counts. Short loops, and several, because
+ * others may take the core away for a time slice. */
+typedef struct {
+    long n;
+    int repeats;
+} PointLoop;
 
-    if (us < loop_us / 8 && n < 1000000)
+/* Loops grow until one takes a good part of its share of the budget. Returns the next number of
+ * iterations to try after @n took @us, or 0 if it will do: then @loop is written. All ranks must see
+ * the same @us. */
+static inline long
+point_next(long n, double us, double budget_us, PointLoop *loop)
+{
+    double share_us = budget_us / POINT_MOST_REPEATS;
+
+    if (us < share_us / 4 && n < 1000000)
         return n * 4;
-    *chosen = us > 0 ? (long)((double)n * loop_us / us) : n;
-    if (*chosen < 1)
-        *chosen = 1;
+    loop->n = us > 0 ? (long)((double)n * share_us / us) : n;
+    if (loop->n < 1)
+        loop->n = 1;
+    loop->repeats = us / (double)n > budget_us ? 3 : POINT_MOST_REPEATS;
     return 0;
 }
 

@@ -66,15 +66,15 @@ measure(const Case *c, guint n_ranks, guint repeats)
     TtPlanSpec spec = { .n_ranks = wires.n_ranks,
                         .count = c->bytes / 4,
                         .type = TT_FLOAT32,
-                        .slot_bytes = c->slot_bytes,
-                        .n_channels = c->n_channels };
+                        .slot_bytes = c->slot_bytes, .n_channels = c->n_channels };
     g_autoptr(GError) error = NULL;
     g_autoptr(TtPlan) plan = tt_plan_new(c->algo, &spec, &error);
     g_autoptr(TtProfile) profile =
         plan ? tt_profile_open(c->profile ? c->profile : "ideal", &error) : NULL;
-    TtSimOptions options = {
-        .level = TT_LEVEL_FLOW, .profile = profile, .iterations = c->iterations, .whole = TRUE
-    }; /* the engine's rate; bench_fold_rate has the rest */
+    TtSimOptions options = { .level = TT_LEVEL_FLOW,
+                             .profile = profile,
+                             .iterations = c->iterations,
+                             .whole = TRUE }; /* the engine's rate; bench_fold_rate has the rest */
     g_autofree double *seconds = g_new(double, repeats);
     TtSimResult result = { 0 };
     double median;

@@ -127,17 +127,18 @@ class Bench {
 
     double median_us(const std::function<void()> &once, double budget_us)
     {
-        double us[POINT_REPEATS];
-        long next = 1, n = 1;
+        double us[POINT_MOST_REPEATS];
+        PointLoop loop;
+        long next = 1;
 
         while (next) {
             long tried = next;
 
-            next = point_next(tried, loop_us(once, tried) * (double)tried, budget_us, &n);
+            next = point_next(tried, loop_us(once, tried) * (double)tried, budget_us, &loop);
         }
-        for (double &sample : us)
-            sample = loop_us(once, n);
-        return point_median(us, POINT_REPEATS);
+        for (int r = 0; r < loop.repeats; r++)
+            us[r] = loop_us(once, loop.n);
+        return point_median(us, loop.repeats);
     }
 
     int rank_, n_ranks_;

@@ -62,22 +62,23 @@ measure(size_t bytes, double budget_us)
     size_t room = (bytes + 4095) / 4096 * 4096;
     int count = (int)(bytes / sizeof(float));
     float *in = aligned_alloc(4096, room), *out = aligned_alloc(4096, room);
-    double us[POINT_REPEATS], flag = flag_us();
-    long next = 1, n = 1;
+    double us[POINT_MOST_REPEATS], flag = flag_us();
+    PointLoop loop;
+    long next = 1;
 
     for (int i = 0; i < count; i++)
         in[i] = 1, out[i] = 0;
     while (next) {
         long tried = next;
 
-        next = point_next(tried, loop_us(in, out, count, tried) * (double)tried, budget_us, &n);
+        next = point_next(tried, loop_us(in, out, count, tried) * (double)tried, budget_us, &loop);
     }
-    for (int r = 0; r < POINT_REPEATS; r++)
-        us[r] = loop_us(in, out, count, n);
+    for (int r = 0; r < loop.repeats; r++)
+        us[r] = loop_us(in, out, count, loop.n);
     if (count > 0 && out[count - 1] != (float)n_ranks)
         fprintf(stderr, "wrong result\n");
     if (rank == 0)
-        printf("%zu %.4f %.4f mpi\n", bytes, point_median(us, POINT_REPEATS), flag);
+        printf("%zu %.4f %.4f mpi\n", bytes, point_median(us, loop.repeats), flag);
     free(in);
     free(out);
 }
