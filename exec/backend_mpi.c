@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define HUGE_PAGE (2 << 20)
+#define START_S   30 /* launchers take their time on a busy machine, whatever --timeout says */
 
 /* Ends the process when MPI does not return: nothing else can, and the launcher then ends the
  * others. Looks at a counter of finished calls, so that long loops may take as long as they want. */
@@ -24,7 +25,7 @@ typedef struct {
     GMutex lock;
     GCond changed;
     gboolean stop;
-    double timeout_s;
+    double timeout_s; /* while ranks start, at least START_S */
     guint rank;
     char doing[96]; /* "" : nothing */
 } Watch;
@@ -43,18 +44,16 @@ watch_main(gpointer data)
 {
     Mpi *mpi = data;
     Watch *w = &mpi->watch;
-    gint64 period_us = (gint64)(w->timeout_s * 1e6);
     unsigned long seen = mpi->n_done;
     gint64 since = g_get_monotonic_time();
 
     g_mutex_lock(&w->lock);
     while (!w->stop) {
-        g_cond_wait_until(&w->changed, &w->lock,
-                          g_get_monotonic_time() + MIN(period_us, G_USEC_PER_SEC / 4));
+        g_cond_wait_until(&w->changed, &w->lock, g_get_monotonic_time() + G_USEC_PER_SEC / 10);
         if (!w->doing[0] || mpi->n_done != seen) {
             seen = mpi->n_done;
             since = g_get_monotonic_time();
-        } else if (g_get_monotonic_time() - since >= period_us) {
+        } else if (g_get_monotonic_time() - since >= (gint64)(w->timeout_s * 1e6)) {
             fprintf(stderr, "tutti run: rank %u: no progress for %g s in %s\n", w->rank,
                     w->timeout_s, w->doing);
             _exit(4); /* the exit code of hangs; MPI's own clean-up would hang as well */
@@ -74,9 +73,17 @@ watch_say(Mpi *mpi, const char *doing)
 }
 
 static void
+watch_set_timeout(Mpi *mpi, double timeout_s)
+{
+    g_mutex_lock(&mpi->watch.lock);
+    mpi->watch.timeout_s = timeout_s;
+    g_mutex_unlock(&mpi->watch.lock);
+}
+
+static void
 watch_start(Mpi *mpi, double timeout_s, guint rank)
 {
-    mpi->watch.timeout_s = timeout_s > 0 ? timeout_s : 30;
+    mpi->watch.timeout_s = timeout_s;
     mpi->watch.rank = rank;
     g_mutex_init(&mpi->watch.lock);
     g_cond_init(&mpi->watch.changed);
@@ -204,10 +211,11 @@ mpi_join(const char *line, double timeout_s, TtBackendPlace *place, GError **err
         g_free(mpi);
         return NULL;
     }
-    watch_start(mpi, timeout_s, launch.rank);
+    watch_start(mpi, MAX(timeout_s, START_S), launch.rank);
     watch_say(mpi, "MPI_Init");
     code = mpi->module->init(&rank, &n_ranks);
     watch_say(mpi, "");
+    watch_set_timeout(mpi, timeout_s);
     mpi->rank = place->rank = (guint)rank;
     mpi->n_ranks = place->n_ranks = (guint)n_ranks;
     mpi->module->library(place->library, sizeof place->library);

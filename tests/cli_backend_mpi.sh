@@ -103,8 +103,8 @@ test_mpi() {
     TUTTI_BACKENDS=$work/wrong.keep mpi_want 2 1 - -b 8 -n 1
     has "# Out of bounds values : 2 FAILED"
     bad_module stuck.keep "sleep(100)" || fail "$mpi: no module"
-    TUTTI_BACKENDS=$work/stuck.keep mpi_want 2 4 - -b 8 -n 1 -T 1
-    grep -q "no progress for 1 s in MPI" stderr || fail "$mpi: a hang: $(cat stderr)"
+    TUTTI_BACKENDS=$work/stuck.keep mpi_want 2 4 - -b 8 -n 1 -T 4
+    grep -q "no progress for 4 s in MPI" stderr || fail "$mpi: a hang: $(cat stderr)"
     rm -r wrong.keep stuck.keep
 }
 
