@@ -389,7 +389,8 @@ describe_machine(const char *transport, guint cores)
                                  : g_strdup_printf("%s, %u cores, %s", cpu, cores, transport);
     profile->measured_at = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ");
     profile->covers_memory = TRUE;
-    profile->lane_pushes = in_memory; /* else the system, or the card, sends while the lane goes on */
+    profile->lane_pushes =
+        in_memory; /* else the system, or the card, sends while the lane goes on */
     profile->workers_per_rank = 1;
     profile->cores = cores;
     profile->uncut_bytes = (double)spec.slot_bytes;
@@ -432,5 +433,6 @@ tt_calibrate(const TtCalibrateOptions *options, GError **error)
         fill_states(&c, profile);
     for (guint i = 0; i < c.n_states; i++)
         g_free(c.states[i].points);
-    return good && measure_switch(options, cores, profile, error) ? g_steal_pointer(&profile) : NULL;
+    return good && measure_switch(options, cores, profile, error) ? g_steal_pointer(&profile)
+                                                                  : NULL;
 }

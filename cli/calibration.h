@@ -16,9 +16,9 @@
 #include "models/profile.h"
 
 typedef struct {
-    gboolean quick;    /* every other size, a quarter of the time */
-    gboolean quiet;    /* no progress on stderr */
-    guint64 max_bytes; /* the largest buffer measured; 0: 112 MiB */
+    gboolean quick;            /* every other size, a quarter of the time */
+    gboolean quiet;            /* no progress on stderr */
+    guint64 max_bytes;         /* the largest buffer measured; 0: 112 MiB */
     const TtTeamOptions *team; /* transport and network; NULL: shared memory */
 } TtCalibrateOptions;
 

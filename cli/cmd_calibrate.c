@@ -82,9 +82,9 @@ fit_from(const TtOptions *options, GError **error)
 static int
 calibrate_run(const TtOptions *options, GError **error)
 {
-    TtTeamOptions team = {
-        .transport = transport ? transport : "shm", .interface = interface, .gid_index = -1
-    };
+    TtTeamOptions team = { .transport = transport ? transport : "shm",
+                           .interface = interface,
+                           .gid_index = -1 };
     TtCalibrateOptions how = { .quick = quick, .quiet = quiet, .team = &team };
     g_autofree char *path = output ? g_strdup(output) : tt_calibration_path(transport);
     g_autofree char *folder = g_path_get_dirname(path);

@@ -136,8 +136,8 @@ wait_for_table(const Peer *peer, int fd, TtMeeting *meeting, GError **error)
     if (header.kind == TT_MEET_TABLE && take_table(meeting, (TtMeetTable *)body, header.bytes, fd))
         return JOINED;
     make_printable(body);
-    g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_ABSENT, "the root at %s gave up: %s", peer->where,
-                header.kind == TT_MEET_REFUSED ? body : "protocol error");
+    g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_ABSENT, "the root at %s gave up: %s",
+                peer->where, header.kind == TT_MEET_REFUSED ? body : "protocol error");
     return FAILED;
 }
 

@@ -113,8 +113,7 @@ tt_flows_add_route(TtFlows *self, const TtLink *route, guint n)
         if (isinf(info.capacity_bytes_per_s))
             continue;
         flow.alone_rate = MIN(flow.alone_rate, info.capacity_bytes_per_s);
-        self->hops[self->n_hops++] =
-            (Hop){ .link = find_link(self, route[i], &info), .weight = 1 };
+        self->hops[self->n_hops++] = (Hop){ .link = find_link(self, route[i], &info), .weight = 1 };
         flow.n_hops++;
     }
     flow.n_all = flow.n_hops;

@@ -62,8 +62,8 @@ bucket_of(TtFlows *self, guint32 link)
 static double
 tokens_now(const TtFlows *self, const Bucket *b, guint32 link)
 {
-    double refilled = self->link_shares[link].capacity *
-                      tt_ps_to_seconds(self->queue->now_ps - b->since_ps);
+    double refilled =
+        self->link_shares[link].capacity * tt_ps_to_seconds(self->queue->now_ps - b->since_ps);
 
     return CLAMP(b->tokens_bytes + refilled - b->begun_bytes, 0, b->size_bytes);
 }

@@ -54,12 +54,12 @@ typedef struct {
 
 typedef struct {
     double capacity;
-    double load;   /* sum of the rates of its sharing flows */
-    guint64 visit; /* the last settlement that reached it */
-    guint64 dirty; /* the last that lists it as changed */
-    guint64 check; /* the last round of checks that lists it */
-    guint32 local; /* its index in the settlement that reached it */
-    TtLink id;     /* TT_NO_LINK: no wire, but what one flow is limited to */
+    double load;    /* sum of the rates of its sharing flows */
+    guint64 visit;  /* the last settlement that reached it */
+    guint64 dirty;  /* the last that lists it as changed */
+    guint64 check;  /* the last round of checks that lists it */
+    guint32 local;  /* its index in the settlement that reached it */
+    TtLink id;      /* TT_NO_LINK: no wire, but what one flow is limited to */
     guint32 bucket; /* index into buckets + 1; 0: none */
 } LinkShare;
 

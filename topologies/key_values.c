@@ -115,8 +115,8 @@ tt_keys_time(TtKeys *keys, const char *section, const char *name, gboolean requi
 #define MAX_BURST_BYTES (G_GUINT64_CONSTANT(1) << 40)
 
 gboolean
-tt_keys_bytes(TtKeys *keys, const char *section, const char *name, gboolean required,
-              double *bytes, GError **error)
+tt_keys_bytes(TtKeys *keys, const char *section, const char *name, gboolean required, double *bytes,
+              GError **error)
 {
     gboolean ok;
     TtKey *key = ask(keys, section, name, required, &ok, error);

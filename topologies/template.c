@@ -27,11 +27,11 @@ const char *const tt_node_keys[] = { "gpus",   "hosts",    "processes",     "cpu
                                      "gdr",    "cpu",      "trays",         "without-gdr",
                                      NULL };
 const char *const tt_link_keys[] = { "from",      "to",         "pattern", "pairs", "width", "kind",
-                                     "bandwidth", "efficiency", "latency", "pcie", "burst", NULL };
-const char *const tt_nic_keys[] = { "kind",    "bandwidth",        "efficiency",
-                                    "latency", "reported-latency", "sharp",
-                                    "network", "slower",           "degraded",
-                                    "burst",   NULL };
+                                     "bandwidth", "efficiency", "latency", "pcie",  "burst", NULL };
+const char *const tt_nic_keys[] = {
+    "kind",   "bandwidth", "efficiency", "latency", "reported-latency", "sharp", "network",
+    "slower", "degraded",  "burst",      NULL
+};
 
 static const char *const link_kinds[] = { "nvlink", "xgmi", "c2c",      "pcie", "cpu",
                                           "memory", "ib",   "ethernet", NULL };
