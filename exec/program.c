@@ -1,6 +1,7 @@
 /* program.c - the rank's half of a job: from steps to moves with addresses.
  */
 #include "exec/barrier.h"
+#include "exec/lend.h"
 #include "exec/wires.h"
 
 #include <string.h>
@@ -49,7 +50,7 @@ tt_port_open(TtRank *self, guint32 number, guint peer, gboolean sends)
         self->has_wires = TRUE;
     } else {
         place_port(port, job->connections + number * job->connection_bytes, sends, !sends);
-        self->has_memory_ends = TRUE;
+        port->in_memory = self->has_memory_ends = TRUE;
     }
     return port;
 }
@@ -96,18 +97,92 @@ connect_wires(TtRank *self)
     return TRUE;
 }
 
+/* --- messages that need no slot ------------------------------------------------------------------
+ */
+
+/* Shorter ones are cheaper to copy than to wait for. */
+#define DIRECT_LEAST_BYTES 8192
+
+/* Finding out takes the square of the steps of a lane. */
+#define DIRECT_MOST_STEPS 4096
+
+/* Both ends see each other's buffers, and no message is to be looked at on its way. */
+static gboolean
+may_be_direct(const TtRank *self, const TtPort *port)
+{
+    const TtRegion *region = self->region;
+
+    return region->buffers && !self->checksum && region->fault.kind != TT_FAULT_CORRUPT &&
+           port->in_memory && port->peer - region->first_rank < region->n_local;
+}
+
+/* How the messages of a step go out, whatever the round: TT_MOVE_PLACE, TT_MOVE_LEND or 0. */
+typedef struct {
+    guint8 how;
+    guint8 buffer; /* PLACE: the receiver's */
+} Outgoing;
+
+static Outgoing *
+decide_outgoing(TtRank *self, guint l)
+{
+    const TtJob *job = &self->region->job;
+    const TtJobLane *lane = &job->lanes[self->rank * self->n_lanes + l];
+    Outgoing *outgoing = g_new0(Outgoing, lane->n_steps);
+
+    if (tt_plan_max_message_bytes(&job->plan) < DIRECT_LEAST_BYTES ||
+        lane->n_steps > DIRECT_MOST_STEPS)
+        return outgoing;
+    for (guint32 i = 0; i < lane->n_steps; i++) {
+        const TtJobStep *s = &lane->steps[i];
+        guint buffer = 0;
+
+        if (s->send_peer == TT_NO_RANK ||
+            !may_be_direct(self, tt_port_open(self, s->send_connection, s->send_peer, TRUE)))
+            continue;
+        if (tt_op_stores(s->step.op) && tt_may_place(job, self->rank, l, i, &buffer))
+            outgoing[i] = (Outgoing){ TT_MOVE_PLACE, (guint8)buffer };
+        else if (tt_may_lend(job, self->rank, l, i))
+            outgoing[i] = (Outgoing){ TT_MOVE_LEND, 0 };
+    }
+    return outgoing;
+}
+
+/* A step that is one piece, long enough. */
+static void
+make_direct(TtRank *self, TtMove *move, Outgoing outgoing, gsize first_byte)
+{
+    const TtRegion *region = self->region;
+
+    if (move->in && may_be_direct(self, move->in))
+        move->flags |= TT_MOVE_DIRECT_IN;
+    if (!move->out || !outgoing.how)
+        return;
+    move->flags |= outgoing.how;
+    if (outgoing.how == TT_MOVE_LEND) {
+        if (!g_ptr_array_find(self->lenders, move->out, NULL))
+            g_ptr_array_add(self->lenders, move->out);
+    } else {
+        guint buffer = outgoing.buffer;
+        gssize start = tt_job_vector_start(&region->job, move->out->peer, &buffer);
+
+        move->place = tt_region_buffer(region, move->out->peer, buffer) + start + first_byte;
+    }
+}
+
 /* --- moves ---------------------------------------------------------------------------------------
  */
 
 /* Appends the pieces of one step in one round. FALSE if it has no elements. */
 static gboolean
-append_pieces(TtRank *self, guint lane, guint64 round, const TtJobStep *s, TtMove move)
+append_pieces(TtRank *self, guint lane, guint64 round, const TtJobStep *s, Outgoing outgoing,
+              TtMove move)
 {
     const TtPlan *plan = &self->region->job.plan;
     guint channel = tt_plan_channel(plan, lane), first = self->moves->len;
     gsize size = tt_type_bytes(plan->spec.type), offset;
     guint32 chunk = s->step.chunk, n_chunks = s->step.n_chunks;
     gsize message = size * tt_plan_span_count(plan, channel, round, chunk, n_chunks);
+    TtMove *last;
 
     offset = message <= TT_SLOT_SMALL_BYTES ? TT_SLOT_SMALL_START : TT_SLOT_HEAD_BYTES;
     while (n_chunks > 0) {
@@ -124,8 +199,11 @@ append_pieces(TtRank *self, guint lane, guint64 round, const TtJobStep *s, TtMov
     }
     if (self->moves->len == first)
         return FALSE;
+    last = &g_array_index(self->moves, TtMove, self->moves->len - 1);
     g_array_index(self->moves, TtMove, first).flags |= TT_MOVE_FIRST;
-    g_array_index(self->moves, TtMove, self->moves->len - 1).flags |= TT_MOVE_LAST;
+    last->flags |= TT_MOVE_LAST;
+    if (last->bytes == message && message >= DIRECT_LEAST_BYTES)
+        make_direct(self, last, outgoing, (gsize)(last->src - self->vector[s->step.src]));
     return TRUE;
 }
 
@@ -147,7 +225,7 @@ append_dep(TtRank *self, const TtJobStep *s, guint64 round)
 /* Appends one step of one round. An empty one with nothing to wait for is done when the one before
  * it is; an empty one that waits becomes a NOP. */
 static void
-append_step(TtRank *self, guint l, guint first_move, guint64 round, guint32 i)
+append_step(TtRank *self, guint l, guint first_move, guint64 round, guint32 i, Outgoing outgoing)
 {
     const TtJobLane *source = &self->region->job.lanes[self->rank * self->n_lanes + l];
     const TtJobStep *s = &source->steps[i];
@@ -160,7 +238,7 @@ append_step(TtRank *self, guint l, guint first_move, guint64 round, guint32 i)
         move.in = tt_port_open(self, s->recv_connection, s->recv_peer, FALSE);
     if (s->send_peer != TT_NO_RANK)
         move.out = tt_port_open(self, s->send_connection, s->send_peer, TRUE);
-    if (append_pieces(self, l, round, s, move))
+    if (append_pieces(self, l, round, s, outgoing, move))
         return;
     if (move.dep != 0) {
         TtMove nop = { .op = TT_OP_NOP,
@@ -190,6 +268,7 @@ compile_lanes(TtRank *self)
 
     for (guint l = 0; l < self->n_lanes; l++) {
         TtLane *lane = &self->lanes[l];
+        g_autofree Outgoing *outgoing = decide_outgoing(self, l);
 
         first[l] = self->moves->len;
         lane->steps_per_round = job->lanes[self->rank * self->n_lanes + l].n_steps;
@@ -197,7 +276,7 @@ compile_lanes(TtRank *self)
         lane->done = &job->done[self->rank * job->done_stride + l];
         for (guint64 round = 0; round < job->plan.n_rounds; round++)
             for (guint32 i = 0; i < lane->steps_per_round; i++)
-                append_step(self, l, first[l], round, i);
+                append_step(self, l, first[l], round, i, outgoing[i]);
     }
     first[self->n_lanes] = self->moves->len;
     for (guint l = 0; l < self->n_lanes; l++) { /* the array has stopped moving */
@@ -219,6 +298,7 @@ tt_program_compile(TtRank *self)
     self->in_ports = g_new0(TtPort, job->n_connections);
     self->out_ports = g_new0(TtPort, job->n_connections);
     self->iteration = 0;
+    g_ptr_array_set_size(self->lenders, 0);
     g_array_set_size(self->moves, 0);
     g_array_set_size(self->deps, 1);
     self->reduce = self->unit->reduce[spec->type][redop];

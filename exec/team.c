@@ -179,6 +179,7 @@ tt_team_start(const TtTeamOptions *options, GError **error)
     team->start_ticks = tt_ticks_now();
     team->start_us = g_get_monotonic_time();
     set_up_wires(team->region, options, &reaches, team->watch.timeout_s);
+    tt_region_map_buffers(team->region);
     if (!tt_fault_check(team->region, error) ||
         !(reaches.threads ? start_threads(team, error) : start_processes(team, error)) ||
         !tt_watch_wait(&team->watch, TT_PHASE_UP, 1, error))
