@@ -93,13 +93,16 @@ pass_directly(TtRank *self, const TtMove *m, guint8 *out, const guint8 *in)
     case TT_OP_RECV_REDUCE: self->reduce(m->dst, m->src, in, m->bytes); break;
     case TT_OP_RECV_REDUCE_COPY_SEND:
         if (out)
-            self->reduce2(m->dst, out, m->src, in, m->bytes);
+            (m->flags & TT_MOVE_STREAM ? self->stream2 : self->reduce2)(m->dst, out, m->src, in,
+                                                                        m->bytes);
         else
             self->reduce(m->dst, m->src, in, m->bytes);
         break;
     default: /* copies, which a placed message does not need */
         if (out && in != m->dst)
             self->unit->copy2(m->dst, out, in, m->bytes);
+        else if (m->op == TT_OP_RECV && in != m->dst && (m->flags & TT_MOVE_STREAM))
+            self->unit->stream_copy(m->dst, in, m->bytes);
         else if (out || in != m->dst)
             self->unit->copy(out ? out : m->dst, in, m->bytes);
     }

@@ -201,3 +201,34 @@ tt_may_place(const TtJob *job, guint rank, guint lane, guint32 i, guint *buffer)
     }
     return TRUE;
 }
+
+/* --- last touches -------------------------------------------------------------------------------- */
+
+static gboolean
+is_last_touch(const TtJob *job, const TtJobLane *lane, guint32 i)
+{
+    const TtStep *step = &lane->steps[i].step;
+
+    for (guint32 k = i + 1; k < lane->n_steps; k++)
+        if (touches(job, &lane->steps[k].step, step->dst, step))
+            return FALSE;
+    return TRUE;
+}
+
+gboolean
+tt_is_final(const TtJob *job, guint rank, guint lane, guint32 i)
+{
+    const TtJobLane *mine = lane_of(job, rank, lane);
+    const TtJobStep *s = &mine->steps[i];
+    guint32 there;
+
+    if (!tt_op_stores(s->step.op) || !is_last_touch(job, mine, i))
+        return FALSE;
+    if (tt_op_loads(s->step.op) && share_memory(job, s->step.src, s->step.dst))
+        return FALSE; /* it is in the caches */
+    if (s->send_peer == TT_NO_RANK)
+        return TRUE;
+    there = other_end(job, rank, lane, i, TRUE);
+    return there != NONE && lane_of(job, s->send_peer, lane)->steps[there].step.op == TT_OP_RECV &&
+           is_last_touch(job, lane_of(job, s->send_peer, lane), there);
+}

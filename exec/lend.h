@@ -23,3 +23,7 @@ gboolean tt_may_lend(const TtJob *job, guint rank, guint lane, guint32 i);
 
 /* ... and stores (tt_op_stores) or sends what it got; *buffer: of the receiver's. */
 gboolean tt_may_place(const TtJob *job, guint rank, guint lane, guint32 i, guint *buffer);
+
+/* Nothing this rank does later in the iteration, nor the receiver of what the step sends, reads or changes
+ * what it stores: it may go past the caches. */
+gboolean tt_is_final(const TtJob *job, guint rank, guint lane, guint32 i);

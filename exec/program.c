@@ -5,6 +5,7 @@
 #include "exec/wires.h"
 
 #include <string.h>
+#include <unistd.h>
 
 /* --- connections ---------------------------------------------------------------------------------
  */
@@ -116,53 +117,67 @@ may_be_direct(const TtRank *self, const TtPort *port)
            port->in_memory && port->peer - region->first_rank < region->n_local;
 }
 
-/* How the messages of a step go out, whatever the round: TT_MOVE_PLACE, TT_MOVE_LEND or 0. */
-typedef struct {
-    guint8 how;
-    guint8 buffer; /* PLACE: the receiver's */
-} Outgoing;
+/* Inputs and outputs of all ranks here cannot stay in the last-level cache. */
+static gboolean
+is_beyond_caches(const TtRegion *region)
+{
+    const TtPlan *plan = &region->job.plan;
+    guint64 bytes = plan->spec.count * tt_type_bytes(plan->spec.type) * 2 * region->n_local;
+    long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
 
-static Outgoing *
-decide_outgoing(TtRank *self, guint l)
+    return cache > 0 && bytes > (guint64)cache;
+}
+
+/* What is best for a step, whatever the round. */
+typedef struct {
+    guint8 how;      /* its message goes out: TT_MOVE_PLACE, TT_MOVE_LEND or 0 */
+    guint8 buffer;   /* PLACE: the receiver's */
+    gboolean stream; /* what it stores may go past the caches */
+} Direct;
+
+static Direct *
+decide_direct(TtRank *self, guint l)
 {
     const TtJob *job = &self->region->job;
     const TtJobLane *lane = &job->lanes[self->rank * self->n_lanes + l];
-    Outgoing *outgoing = g_new0(Outgoing, lane->n_steps);
+    Direct *direct = g_new0(Direct, lane->n_steps);
+    gboolean streams = is_beyond_caches(self->region);
 
     if (tt_plan_max_message_bytes(&job->plan) < DIRECT_LEAST_BYTES ||
         lane->n_steps > DIRECT_MOST_STEPS)
-        return outgoing;
+        return direct;
     for (guint32 i = 0; i < lane->n_steps; i++) {
         const TtJobStep *s = &lane->steps[i];
         guint buffer = 0;
 
+        direct[i].stream = streams && tt_is_final(job, self->rank, l, i);
         if (s->send_peer == TT_NO_RANK ||
             !may_be_direct(self, tt_port_open(self, s->send_connection, s->send_peer, TRUE)))
             continue;
         if (tt_op_stores(s->step.op) && tt_may_place(job, self->rank, l, i, &buffer))
-            outgoing[i] = (Outgoing){ TT_MOVE_PLACE, (guint8)buffer };
+            direct[i].how = TT_MOVE_PLACE, direct[i].buffer = (guint8)buffer;
         else if (tt_may_lend(job, self->rank, l, i))
-            outgoing[i] = (Outgoing){ TT_MOVE_LEND, 0 };
+            direct[i].how = TT_MOVE_LEND;
     }
-    return outgoing;
+    return direct;
 }
 
 /* A step that is one piece, long enough. */
 static void
-make_direct(TtRank *self, TtMove *move, Outgoing outgoing, gsize first_byte)
+make_direct(TtRank *self, TtMove *move, Direct direct, gsize first_byte)
 {
     const TtRegion *region = self->region;
 
     if (move->in && may_be_direct(self, move->in))
-        move->flags |= TT_MOVE_DIRECT_IN;
-    if (!move->out || !outgoing.how)
+        move->flags |= TT_MOVE_DIRECT_IN | (direct.stream ? TT_MOVE_STREAM : 0);
+    if (!move->out || !direct.how)
         return;
-    move->flags |= outgoing.how;
-    if (outgoing.how == TT_MOVE_LEND) {
+    move->flags |= direct.how;
+    if (direct.how == TT_MOVE_LEND) {
         if (!g_ptr_array_find(self->lenders, move->out, NULL))
             g_ptr_array_add(self->lenders, move->out);
     } else {
-        guint buffer = outgoing.buffer;
+        guint buffer = direct.buffer;
         gssize start = tt_job_vector_start(&region->job, move->out->peer, &buffer);
 
         move->place = tt_region_buffer(region, move->out->peer, buffer) + start + first_byte;
@@ -174,7 +189,7 @@ make_direct(TtRank *self, TtMove *move, Outgoing outgoing, gsize first_byte)
 
 /* Appends the pieces of one step in one round. FALSE if it has no elements. */
 static gboolean
-append_pieces(TtRank *self, guint lane, guint64 round, const TtJobStep *s, Outgoing outgoing,
+append_pieces(TtRank *self, guint lane, guint64 round, const TtJobStep *s, Direct direct,
               TtMove move)
 {
     const TtPlan *plan = &self->region->job.plan;
@@ -203,7 +218,7 @@ append_pieces(TtRank *self, guint lane, guint64 round, const TtJobStep *s, Outgo
     g_array_index(self->moves, TtMove, first).flags |= TT_MOVE_FIRST;
     last->flags |= TT_MOVE_LAST;
     if (last->bytes == message && message >= DIRECT_LEAST_BYTES)
-        make_direct(self, last, outgoing, (gsize)(last->src - self->vector[s->step.src]));
+        make_direct(self, last, direct, (gsize)(last->src - self->vector[s->step.src]));
     return TRUE;
 }
 
@@ -225,7 +240,7 @@ append_dep(TtRank *self, const TtJobStep *s, guint64 round)
 /* Appends one step of one round. An empty one with nothing to wait for is done when the one before
  * it is; an empty one that waits becomes a NOP. */
 static void
-append_step(TtRank *self, guint l, guint first_move, guint64 round, guint32 i, Outgoing outgoing)
+append_step(TtRank *self, guint l, guint first_move, guint64 round, guint32 i, Direct direct)
 {
     const TtJobLane *source = &self->region->job.lanes[self->rank * self->n_lanes + l];
     const TtJobStep *s = &source->steps[i];
@@ -238,7 +253,7 @@ append_step(TtRank *self, guint l, guint first_move, guint64 round, guint32 i, O
         move.in = tt_port_open(self, s->recv_connection, s->recv_peer, FALSE);
     if (s->send_peer != TT_NO_RANK)
         move.out = tt_port_open(self, s->send_connection, s->send_peer, TRUE);
-    if (append_pieces(self, l, round, s, outgoing, move))
+    if (append_pieces(self, l, round, s, direct, move))
         return;
     if (move.dep != 0) {
         TtMove nop = { .op = TT_OP_NOP,
@@ -268,7 +283,7 @@ compile_lanes(TtRank *self)
 
     for (guint l = 0; l < self->n_lanes; l++) {
         TtLane *lane = &self->lanes[l];
-        g_autofree Outgoing *outgoing = decide_outgoing(self, l);
+        g_autofree Direct *direct = decide_direct(self, l);
 
         first[l] = self->moves->len;
         lane->steps_per_round = job->lanes[self->rank * self->n_lanes + l].n_steps;
@@ -276,7 +291,7 @@ compile_lanes(TtRank *self)
         lane->done = &job->done[self->rank * job->done_stride + l];
         for (guint64 round = 0; round < job->plan.n_rounds; round++)
             for (guint32 i = 0; i < lane->steps_per_round; i++)
-                append_step(self, l, first[l], round, i, outgoing[i]);
+                append_step(self, l, first[l], round, i, direct[i]);
     }
     first[self->n_lanes] = self->moves->len;
     for (guint l = 0; l < self->n_lanes; l++) { /* the array has stopped moving */
@@ -303,6 +318,7 @@ tt_program_compile(TtRank *self)
     g_array_set_size(self->deps, 1);
     self->reduce = self->unit->reduce[spec->type][redop];
     self->reduce2 = self->unit->reduce2[spec->type][redop];
+    self->stream2 = self->unit->stream2[spec->type][redop];
     self->has_wires = self->has_memory_ends = FALSE;
     for (guint i = 0; i < TT_N_REACHES; i++)
         g_array_set_size(self->reach[i].ends, 0);

@@ -15,6 +15,7 @@ enum {
     TT_MOVE_DIRECT_IN = 4,
     TT_MOVE_LEND = 8,
     TT_MOVE_PLACE = 16,
+    TT_MOVE_STREAM = 32, /* stores past the caches */
     TT_MOVE_DIRECT = TT_MOVE_DIRECT_IN | TT_MOVE_LEND | TT_MOVE_PLACE
 };
 
@@ -78,12 +79,12 @@ typedef struct {
     TtPort *in_ports, *out_ports; /* [n_connections]; only this rank's are set */
     TtLane *lanes;
     guint n_lanes;
-    GArray *moves; /* TtMove */
-    GArray *deps;  /* TtDep; the first is not used */
+    GArray *moves;      /* TtMove */
+    GArray *deps;       /* TtDep; the first is not used */
     GPtrArray *lenders; /* ports that lend; borrowed */
     guint64 iteration;
     TtReduce reduce;
-    TtReduce2 reduce2;
+    TtReduce2 reduce2, stream2;
     guint8 *vector[TT_N_BUFFERS]; /* address element 0 of the vector has, or would have */
 } TtRank;
 
