@@ -101,8 +101,10 @@ connect_wires(TtRank *self)
 /* --- messages that need no slot ------------------------------------------------------------------
  */
 
-/* Shorter ones are cheaper to copy than to wait for. */
-#define DIRECT_LEAST_BYTES 8192
+/* Shorter messages are cheaper to copy than to wait for at the end, above all where the core must go
+ * round: with more ranks than cores. */
+#define DIRECT_LEAST_BYTES      1024
+#define DIRECT_LEAST_BYTES_MANY 8192
 
 /* Finding out takes the square of the steps of a lane. */
 #define DIRECT_MOST_STEPS 4096
@@ -128,6 +130,12 @@ is_beyond_caches(const TtRegion *region)
     return cache > 0 && bytes > (guint64)cache;
 }
 
+static gsize
+direct_least_bytes(const TtRegion *region)
+{
+    return region->n_on_host <= region->n_cores ? DIRECT_LEAST_BYTES : DIRECT_LEAST_BYTES_MANY;
+}
+
 /* What is best for a step, whatever the round. */
 typedef struct {
     guint8 how;      /* its message goes out: TT_MOVE_PLACE, TT_MOVE_LEND or 0 */
@@ -143,7 +151,7 @@ decide_direct(TtRank *self, guint l)
     Direct *direct = g_new0(Direct, lane->n_steps);
     gboolean streams = is_beyond_caches(self->region);
 
-    if (tt_plan_max_message_bytes(&job->plan) < DIRECT_LEAST_BYTES ||
+    if (tt_plan_max_message_bytes(&job->plan) < direct_least_bytes(self->region) ||
         lane->n_steps > DIRECT_MOST_STEPS)
         return direct;
     for (guint32 i = 0; i < lane->n_steps; i++) {
@@ -217,7 +225,7 @@ append_pieces(TtRank *self, guint lane, guint64 round, const TtJobStep *s, Direc
     last = &g_array_index(self->moves, TtMove, self->moves->len - 1);
     g_array_index(self->moves, TtMove, first).flags |= TT_MOVE_FIRST;
     last->flags |= TT_MOVE_LAST;
-    if (last->bytes == message && message >= DIRECT_LEAST_BYTES)
+    if (last->bytes == message && message >= direct_least_bytes(self->region))
         make_direct(self, last, direct, (gsize)(last->src - self->vector[s->step.src]));
     return TRUE;
 }
