@@ -17,6 +17,7 @@ typedef struct {
     const TtOptions *options;
     TtReport *report;
     TtSetup setup;
+    TtTeamSetup team_setup;
     TtTeam *team;
     TtProgress progress;
     GPtrArray *timelines;
@@ -207,13 +208,21 @@ check_topology(const Compare *c, GError **error)
 static gboolean
 start(Compare *c, const GArray *cases, GError **error)
 {
-    TtTeamOptions team;
+    TtTeamOptions *team = &c->team_setup.team;
 
-    if (!tt_team_options(c->options, c->setup.n_ranks, &team, error))
+    if (!tt_team_setup(&c->team_setup, c->options, c->setup.n_ranks, error))
         return FALSE;
+    if (team->n_ranks != c->setup.n_ranks) {
+        g_set_error(
+            error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
+            "%s says %u ranks, the prediction would be for %u (--ranks, or --topo, must say "
+            "the same)",
+            c->team_setup.launch.source, team->n_ranks, c->setup.n_ranks);
+        return FALSE;
+    }
     for (guint i = 0; i < cases->len; i++)
-        team.max_bytes = MAX(team.max_bytes, g_array_index(cases, TtCase, i).bytes);
-    c->team = tt_team_start(&team, error);
+        team->max_bytes = MAX(team->max_bytes, g_array_index(cases, TtCase, i).bytes);
+    c->team = tt_team_start(team, error);
     return c->team != NULL;
 }
 
@@ -292,13 +301,22 @@ compare_here(const TtOptions *options, GError **error)
         !tt_setup_open(&c.setup, options, "tutti", report, error))
         return TT_EXIT_USAGE;
     cases = tt_options_cases(options, c.setup.n_ranks);
-    good = check_topology(&c, error) && find_profile(&c, error) && start(&c, cases, error);
+    good = check_topology(&c, error) && start(&c, cases, error);
+    if (good && !tt_team_is_root(c.team)) {
+        good = tt_team_serve(c.team, error);
+        tt_team_stop(c.team);
+        tt_team_setup_clear(&c.team_setup);
+        tt_setup_clear(&c.setup);
+        return good ? TT_EXIT_GOOD : TT_EXIT_FAILED;
+    }
+    good = good && find_profile(&c, error);
     if (good) {
         print_heading(&c);
         good = compare_all(&c, cases, error);
     }
     tt_progress_wipe(&c.progress);
     g_clear_pointer(&c.team, tt_team_stop);
+    tt_team_setup_clear(&c.team_setup);
     if (good) {
         print_verdict(&c);
         good = tt_report_finish(report, error) &&

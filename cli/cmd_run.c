@@ -13,7 +13,7 @@ typedef struct {
     const TtOptions *options;
     TtReport *report;
     TtTeam *team;
-    TtTeamOptions team_options;
+    TtTeamSetup setup;
     guint n_team; /* processes of the team: ranks, and switches if the plan has some */
     guint n_ranks;
     GPtrArray *timelines;
@@ -57,11 +57,19 @@ make_plan(const Run *r, const char *algorithm, const TtCase *c, GError **error)
 static gboolean
 have_team(Run *r, const TtPlan *plan, GError **error)
 {
-    TtTeamOptions wanted = r->team_options;
+    TtTeamOptions wanted = r->setup.team;
+    const TtLaunch *launch = &r->setup.launch;
 
     wanted.n_ranks = plan ? tt_plan_n_agents(plan) : r->n_ranks;
     if (r->team && r->n_team == wanted.n_ranks)
         return TRUE;
+    if (launch->n_local < launch->n_ranks && wanted.n_ranks != r->n_ranks) {
+        g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
+                    "%s has switches that reduce, which only a run on one machine by one process "
+                    "can play",
+                    plan->name);
+        return FALSE;
+    }
     g_clear_pointer(&r->team, tt_team_stop);
     r->team = tt_team_start(&wanted, error);
     r->n_team = wanted.n_ranks;
@@ -153,12 +161,12 @@ print_heading(const Run *r)
     tt_report_comment(r->report, "tutti %s run: %s", TT_VERSION,
                       tt_collective_name(options->collective));
     tt_report_comment(r->report,
-                      "ranks %u transport %s reduce %s iterations %u warmup %u validation %d",
-                      r->n_ranks, options->transport, tt_reduce_unit(), options->iterations,
-                      options->warmup, options->check);
+                      "ranks %u by %s transport %s reduce %s iterations %u warmup %u validation %d",
+                      r->n_ranks, r->setup.launch.source, options->transport, tt_reduce_unit(),
+                      options->iterations, options->warmup, options->check);
     for (guint rank = 0; rank < MIN(r->n_ranks, 16); rank++)
         tt_report_comment(r->report, " Rank %2u Pid %6d on %s", rank,
-                          (int)tt_team_pid(r->team, rank), g_get_host_name());
+                          (int)tt_team_pid(r->team, rank), tt_team_host_name(r->team, rank));
     if (tt_report_is_table(r->report))
         tt_print_run_header();
     fflush(stdout);
@@ -178,10 +186,8 @@ static gboolean
 start(Run *r, const GArray *cases, GError **error)
 {
     const TtOptions *options = r->options;
-    TtTeamOptions *team = &r->team_options;
+    TtTeamOptions *team = &r->setup.team;
 
-    if (!tt_team_options(options, r->n_ranks, team, error))
-        return FALSE;
     for (guint i = 0; i < cases->len; i++)
         team->max_bytes = MAX(team->max_bytes, g_array_index(cases, TtCase, i).bytes);
     tt_report_set_topology(r->report, "this", r->n_ranks, 1);
@@ -199,10 +205,6 @@ check_request(const Run *r, const GArray *cases, GError **error)
 {
     const TtOptions *options = r->options;
 
-    if (options->n_ranks > 1) {
-        g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE, "--ranks must be one number here");
-        return FALSE;
-    }
     for (guint i = 0; options->algorithms[i] && !options->algo_all && !options->algo_auto; i++) {
         g_autoptr(TtPlan) plan =
             make_plan(r, options->algorithms[i], &g_array_index(cases, TtCase, 0), error);
@@ -236,19 +238,29 @@ run_run(const TtOptions *options, GError **error)
     Run r = { .options = options,
               .report = report,
               .timelines = timelines,
-              .n_ranks = options->n_ranks ? options->ranks[0] : g_get_num_processors(),
               .progress = tt_progress_begin(options->quiet) };
-    gboolean good;
+    gboolean good, reports = TRUE;
 
-    cases = tt_options_cases(options, r.n_ranks);
-    if (!check_request(&r, cases, error) || !start(&r, cases, error))
-        return TT_EXIT_USAGE;
-    print_heading(&r);
-    good = run_cases(&r, cases, error);
+    good = tt_team_setup(&r.setup, options, g_get_num_processors(), error);
+    r.n_ranks = r.setup.team.n_ranks;
+    if (good) {
+        cases = tt_options_cases(options, r.n_ranks);
+        good = check_request(&r, cases, error) && start(&r, cases, error);
+    }
+    if (good) {
+        reports = tt_team_is_root(r.team);
+        if (!reports)
+            tt_team_hush();
+        print_heading(&r);
+        good = run_cases(&r, cases, error);
+    }
     tt_progress_wipe(&r.progress);
     tt_team_stop(r.team);
+    tt_team_setup_clear(&r.setup);
     if (!good)
         return TT_EXIT_FAILED;
+    if (!reports)
+        return r.n_wrong_rows ? TT_EXIT_FAILED : TT_EXIT_GOOD;
     print_footer(&r);
     if (!tt_report_finish(report, error) || !tt_outlets_write_timelines(options, timelines, error))
         return TT_EXIT_FAILED;

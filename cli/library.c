@@ -240,7 +240,7 @@ search(TtLibrary *library, const TtOptions *options, TtReport *report, GError **
         return FALSE;
     tt_nccl_machine_of_node(&library->machine, node, &library->comm);
     if (options->launch >= 0)
-        library->machine.launch = (TtLaunch)options->launch;
+        library->machine.launch = (TtNcclLaunch)options->launch;
     library->topology = g_strdup(tt_topology_name(topo));
     warnings = tt_topology_warnings(topo);
     for (guint i = 0; warnings && warnings[i]; i++)

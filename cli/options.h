@@ -22,7 +22,7 @@ enum {
     TT_OPTIONS_TRACE = 1 << 9,      /* --trace --timeline */
     TT_OPTIONS_PLOT = 1 << 10,      /* --plot */
     TT_OPTIONS_LIBRARY = 1 << 11,   /* --library --env --constants --launch */
-    TT_OPTIONS_NETWORK = 1 << 12,   /* --interface --device --streams --meet --rank --hostfile ... */
+    TT_OPTIONS_NETWORK = 1 << 12, /* --interface --device --streams --meet --rank --hostfile ... */
     TT_N_OPTION_GROUPS = 13,
     TT_OPTIONS_CALL = TT_OPTIONS_COLLECTIVE | TT_OPTIONS_ELEMENTS
 };
@@ -62,7 +62,7 @@ struct TtOptions {
     char *library_warning; /* a version that is not among those known; NULL: none */
     const char *const *env; /* NAME=VALUE, each; NULL: none */
     const char *constants;  /* file; NULL: those built in */
-    int launch;             /* TtLaunch; -1: not given */
+    int launch;             /* TtNcclLaunch; -1: not given */
 
     guint *ranks; /* at least one entry if n_ranks > 0; ascending is not required */
     guint n_ranks;
@@ -74,9 +74,9 @@ struct TtOptions {
     gboolean checksum;
     const char *fault; /* NULL: none */
 
-    const char *interface, *device;       /* NULL: chosen */
-    gint gid_index;                       /* -1: chosen */
-    guint streams;                        /* >= 1 */
+    const char *interface, *device;                   /* NULL: chosen */
+    gint gid_index;                                   /* -1: chosen */
+    guint streams;                                    /* >= 1 */
     const char *meet, *rank, *hostfile, *secret_file; /* NULL: not given */
 
     gboolean json, csv, quiet;

@@ -1,16 +1,78 @@
 #include "cli/team.h"
 
-gboolean
-tt_team_options(const TtOptions *options, guint n_ranks, TtTeamOptions *team, GError **error)
+#include <stdio.h>
+#include <string.h>
+
+static gboolean
+find_secret(const TtOptions *options, char **secret, GError **error)
 {
-    *team = (TtTeamOptions){ .n_ranks = n_ranks,
+    if (options->secret_file) {
+        if (!g_file_get_contents(options->secret_file, secret, NULL, error))
+            return FALSE;
+        g_strchomp(*secret);
+        if (**secret == '\0') {
+            g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE, "--secret-file %s is empty",
+                        options->secret_file);
+            return FALSE;
+        }
+        return TRUE;
+    }
+    *secret = g_strdup(g_getenv("TUTTI_SECRET"));
+    return TRUE;
+}
+
+static gboolean
+find_launch(const TtOptions *options, TtLaunch *launch, GError **error)
+{
+    TtLaunchOptions ask = { .root = options->meet,
+                            .rank = options->rank,
+                            .n_ranks = options->n_ranks ? options->ranks[0] : 0,
+                            .hostfile = options->hostfile };
+    g_auto(GStrv) environment = g_get_environ();
+
+    return tt_launch_find(&ask, (const char *const *)environment, launch, error);
+}
+
+gboolean
+tt_team_setup(TtTeamSetup *setup, const TtOptions *options, guint n_ranks, GError **error)
+{
+    TtTeamOptions *team = &setup->team;
+    const char *interface = options->interface ? options->interface : g_getenv("TUTTI_INTERFACE");
+
+    memset(setup, 0, sizeof *setup);
+    if (options->n_ranks > 1) {
+        g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE, "--ranks must be one number here");
+        return FALSE;
+    }
+    if (!find_launch(options, &setup->launch, error) ||
+        !find_secret(options, &setup->secret, error))
+        return FALSE;
+    if (setup->launch.n_ranks == 0)
+        setup->launch.n_ranks = setup->launch.n_local = n_ranks;
+    *team = (TtTeamOptions){ .n_ranks = setup->launch.n_ranks,
                              .transport = options->transport,
                              .timeout_s = options->timeout_s,
                              .pin = options->pin,
-                             .interface = options->interface,
+                             .interface = interface,
                              .device = options->device,
                              .gid_index = options->gid_index,
                              .streams = options->streams,
-                             .checksum = options->checksum };
-    return !options->fault || tt_fault_parse(options->fault, n_ranks, &team->fault, error);
+                             .checksum = options->checksum,
+                             .launch = &setup->launch,
+                             .secret = setup->secret };
+    return !options->fault || tt_fault_parse(options->fault, team->n_ranks, &team->fault, error);
+}
+
+void
+tt_team_setup_clear(TtTeamSetup *setup)
+{
+    tt_launch_clear(&setup->launch);
+    g_clear_pointer(&setup->secret, g_free);
+}
+
+void
+tt_team_hush(void)
+{
+    if (!freopen("/dev/null", "w", stdout))
+        fclose(stdout);
 }

@@ -1,9 +1,19 @@
-/* team.h - from options to a team of ranks: transport, network, fault.
+/* team.h - from options to a team of ranks: who starts them, transport, network, fault.
  */
 #pragma once
 #include "cli/options.h"
 #include "exec/exec.h"
 
-/* Fills what options say; n_ranks and max_bytes are the caller's. */
-gboolean tt_team_options(const TtOptions *options, guint n_ranks, TtTeamOptions *team,
-                         GError **error);
+/* What options and the launcher's environment say. */
+typedef struct {
+    TtTeamOptions team; /* max_bytes is the caller's */
+    TtLaunch launch;
+    char *secret;
+} TtTeamSetup;
+
+/* @n_ranks: if neither --ranks nor a launcher says. */
+gboolean tt_team_setup(TtTeamSetup *setup, const TtOptions *options, guint n_ranks, GError **error);
+void tt_team_setup_clear(TtTeamSetup *setup);
+
+/* One of several processes, and not that of rank 0: it keeps quiet. Silences standard output. */
+void tt_team_hush(void);

@@ -86,23 +86,17 @@ append_wait(GString *text, const TtRegion *region, guint rank)
 
 /* --- classes -------------------------------------------------------------------------------------- */
 
-void
-tt_diagnose_death(const TtRegion *region, guint dead, int status, GError **error)
+/* Who waits for @rank. */
+static void
+append_waits_for(GString *text, const TtRegion *region, guint rank)
 {
-    g_autoptr(GString) text = g_string_new(NULL);
     guint named = 0, more = 0;
 
-    if (WIFSIGNALED(status))
-        g_string_append_printf(text, "rank %u died of signal %d (%s)", dead, WTERMSIG(status),
-                               strsignal(WTERMSIG(status)));
-    else
-        g_string_append_printf(text, "rank %u left with exit code %d", dead, WEXITSTATUS(status));
-    append_last_step(text, region, dead);
     for (guint r = 0; r < region->n_ranks; r++) {
         const TtRankBlock *block = &region->ranks[r];
         g_autoptr(GString) wait = g_string_new(NULL);
 
-        if (r == dead || atomic_load(&block->wait_peer) != dead || !append_wait(wait, region, r))
+        if (r == rank || atomic_load(&block->wait_peer) != rank || !append_wait(wait, region, r))
             continue;
         if (named++ < MOST_NAMED)
             g_string_append_printf(text, "; %s", wait->str);
@@ -111,8 +105,29 @@ tt_diagnose_death(const TtRegion *region, guint dead, int status, GError **error
     }
     if (more > 0)
         g_string_append_printf(text, "; and %u more", more);
-    g_set_error_literal(error, TT_EXEC_ERROR,
-                        WIFSIGNALED(status) ? TT_EXEC_ERROR_DEAD : TT_EXEC_ERROR_LEFT, text->str);
+}
+
+void
+tt_diagnose_gone(const TtRegion *region, guint rank, const char *how, int code, GError **error)
+{
+    g_autoptr(GString) text = g_string_new(how);
+
+    append_last_step(text, region, rank);
+    append_waits_for(text, region, rank);
+    g_set_error_literal(error, TT_EXEC_ERROR, code, text->str);
+}
+
+void
+tt_diagnose_death(const TtRegion *region, guint dead, int status, GError **error)
+{
+    g_autofree char *how =
+        WIFSIGNALED(status)
+            ? g_strdup_printf("rank %u died of signal %d (%s)", dead, WTERMSIG(status),
+                              strsignal(WTERMSIG(status)))
+            : g_strdup_printf("rank %u left with exit code %d", dead, WEXITSTATUS(status));
+
+    tt_diagnose_gone(region, dead, how,
+                     WIFSIGNALED(status) ? TT_EXEC_ERROR_DEAD : TT_EXEC_ERROR_LEFT, error);
 }
 
 /* Those that do not wait come first: they are what the others wait for. */
@@ -138,8 +153,11 @@ set_slow(const TtRegion *region, const int *stopped_by, double timeout_s, GError
                 continue;
             }
             g_string_append_printf(text, "; rank %u %s", r,
-                                   signal ? "is stopped by signal " : "is stuck");
-            if (signal)
+                                   signal == TT_WATCH_SILENT
+                                       ? "does not answer, nor does its process"
+                                   : signal ? "is stopped by signal "
+                                            : "is stuck");
+            if (signal > 0)
                 g_string_append_printf(text, "%d (%s)", signal, strsignal(signal));
             append_last_step(text, region, r);
         }
@@ -231,14 +249,14 @@ set_absent(const TtRegion *region, double timeout_s, GError **error)
     g_autoptr(GString) text = g_string_new(NULL);
     guint n = 0;
 
-    for (guint r = 0; r < region->n_ranks; r++)
+    for (guint r = region->first_rank; r < region->first_rank + region->n_local; r++)
         if (!atomic_load(&region->ranks[r].up) && n++ < MOST_NAMED)
             g_string_append_printf(text, "%s%u", n > 1 ? ", " : "", r);
     if (n > MOST_NAMED)
         g_string_append_printf(text, " and %u more", n - MOST_NAMED);
     g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_ABSENT,
-                "rank %s never arrived, within %g s; the other %u of %u did", text->str, timeout_s,
-                region->n_ranks - n, region->n_ranks);
+                "rank %s never arrived: its process was started, but did not get ready within %g s",
+                text->str, timeout_s);
 }
 
 void

@@ -15,6 +15,7 @@
 #pragma once
 #include "algos/timeline.h"
 #include "exec/fault.h"
+#include "exec/launch.h"
 
 #define TT_EXEC_ERROR (tt_exec_error_quark())
 GQuark tt_exec_error_quark(void);
@@ -55,14 +56,25 @@ typedef struct {
     guint streams;                  /* sockets or queue pairs for each connection; 0: 1 */
     gboolean checksum;              /* of every message */
     TtFault fault;                  /* what shall go wrong; zeroed: nothing */
+
+    const TtLaunch *launch; /* NULL, or all ranks: by this process alone; else those the launch says, of a team
+                               spread over processes (n_ranks is then the launch's) */
+    const char *secret;     /* what the processes must know; NULL: nothing */
 } TtTeamOptions;
 
 TtTeam *tt_team_start(const TtTeamOptions *options, GError **error);
 void tt_team_stop(TtTeam *team); /* every rank is gone when it returns */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(TtTeam, tt_team_stop)
 
-/* Process id of a rank, for tests that kill one. */
+/* Process id of a rank, for tests that kill one, and the name of its machine. */
 GPid tt_team_pid(const TtTeam *team, guint rank);
+const char *tt_team_host_name(const TtTeam *team, guint rank);
+
+guint tt_team_n_ranks(const TtTeam *team);
+gboolean tt_team_is_root(const TtTeam *team); /* this process runs rank 0: it reports */
+
+/* Not at the root: runs whatever the root runs, until it has no more. */
+gboolean tt_team_serve(TtTeam *team, GError **error);
 
 typedef struct {
     guint warmup, iterations; /* iterations >= 1 */

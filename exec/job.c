@@ -162,13 +162,19 @@ sign(const TtPlan *plan, const TtRunOptions *options)
     s.n_ranks = spec->n_ranks;
     s.warmup = options->warmup;
     s.iterations = options->iterations;
-    s.repeats = options->repeats;
+    s.repeats = MAX(1, options->repeats);
     s.check = options->check;
     s.record = options->record;
     s.count = spec->count;
     s.plan = tt_signature_hash_plan(plan);
     g_strlcpy(s.algorithm, plan->name, sizeof s.algorithm);
     return s;
+}
+
+void
+tt_job_sign(TtRegion *region, const TtPlan *plan, const TtRunOptions *options)
+{
+    region->job.signature = sign(plan, options);
 }
 
 static void

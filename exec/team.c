@@ -1,6 +1,7 @@
 /* team.c - starts the ranks, gives them jobs, collects results, ends them. */
 #include "exec/job.h"
 #include "exec/reaches.h"
+#include "exec/team_private.h"
 #include "exec/strike.h"
 #include "exec/rank.h"
 #include "exec/watch.h"
@@ -22,16 +23,6 @@
 
 /* The kernel rounds short sleeps up to the timer slack, 50 us by default. */
 #define TIMER_SLACK_NS 1000
-
-struct TtTeam {
-    TtRegion *region;
-    TtWatch watch;
-    pthread_t *threads; /* [n_ranks] if the ranks are threads */
-    guint n_started;
-    gboolean broken;
-    guint64 start_ticks; /* one instant, on two clocks */
-    gint64 start_us;
-};
 
 /* --- starting ----------------------------------------------------------------------------------
  */
@@ -55,16 +46,16 @@ start_processes(TtTeam *team, GError **error)
     pid_t parent = getpid();
 
     team->watch.pids = g_new0(GPid, n);
-    team->watch.stopped_by = g_new0(int, n);
     team->watch.pid_fds = g_new(int, n);
-    team->watch.status = g_new(int, n);
     memset(team->watch.pid_fds, -1, n * sizeof *team->watch.pid_fds);
-    memset(team->watch.status, -1, n * sizeof *team->watch.status);
     for (guint r = first; r < first + team->region->n_local; r++) {
         pid_t pid = fork();
 
-        if (pid == 0)
+        if (pid == 0) {
+            if (team->remote)
+                tt_remote_forget(team->remote);
             live_as_process(team->region, r, parent);
+        }
         if (pid < 0) {
             g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM,
                         "cannot start rank %u of %u: %s (see ulimit -u)", r, n, g_strerror(errno));
@@ -115,22 +106,21 @@ start_threads(TtTeam *team, GError **error)
 }
 
 static gboolean
-check_options(const TtTeamOptions *options, GError **error)
+check_options(const TtTeamOptions *options, guint n_local, GError **error)
 {
     guint64 available = tt_region_available_bytes();
 
-    if (options->n_ranks < 1 || options->n_ranks > MOST_RANKS) {
+    if (n_local < 1 || n_local > MOST_RANKS) {
         g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
-                    "number of ranks must be 1 .. %u on one machine, not %u", MOST_RANKS,
-                    options->n_ranks);
+                    "number of ranks must be 1 .. %u on one machine, not %u", MOST_RANKS, n_local);
         return FALSE;
     }
-    if (available > 0 && options->max_bytes > available / 2 / options->n_ranks) {
+    if (available > 0 && options->max_bytes > available / 2 / n_local) {
         g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM,
                     "%u ranks with an input and an output of %" G_GUINT64_FORMAT
                     " MiB each need more memory than the %" G_GUINT64_FORMAT
                     " MiB available (use fewer ranks or a smaller size)",
-                    options->n_ranks, options->max_bytes >> 20, available >> 20);
+                    n_local, options->max_bytes >> 20, available >> 20);
         return FALSE;
     }
     return tt_reduce_unit_get(error) != NULL;
@@ -153,65 +143,163 @@ set_up_wires(TtRegion *region, const TtTeamOptions *options, const TtReaches *re
         region->wire.token[i] = (guint64)g_random_int() << 32 | g_random_int();
     for (guint r = 0; options->ranks_per_host && r < region->n_ranks; r++)
         region->ranks[r].host = r / options->ranks_per_host;
-    if (!options->interface) /* one machine */
-        region->wire.interface = "lo";
+}
+
+static void
+set_up_watch(TtTeam *team)
+{
+    guint n = team->region->n_ranks;
+    TtWatch *watch = &team->watch;
+
+    watch->first_rank = team->region->first_rank;
+    watch->stopped_by = g_new0(int, n);
+    watch->status = g_new(int, n);
+    memset(watch->status, -1, n * sizeof *watch->status);
+}
+
+/* What must be the same in all processes, in words; who shares memory with whom. */
+static gboolean
+settle(TtTeam *team, const TtTeamOptions *options, GError **error)
+{
+    g_autofree char *same = g_strdup_printf(
+        "transport %s, %u streams, checksum %d, sizes up to %" G_GUINT64_FORMAT " bytes",
+        options->transport ? options->transport : "shm", MAX(1, options->streams),
+        options->checksum, options->max_bytes);
+
+    return tt_remote_settle(team->remote, &team->watch, same, error);
+}
+
+static gboolean
+is_spread(const TtTeamOptions *options)
+{
+    const TtLaunch *launch = options->launch;
+
+    return launch && launch->n_ranks > 0 && launch->n_local < launch->n_ranks;
+}
+
+/* Memory and what is shared; with the other processes, if there are some. */
+static gboolean
+lay_out(TtTeam *team, const TtTeamOptions *options, const TtReaches *reaches, GError **error)
+{
+    TtTeamOptions mine = *options;
+    guint first = 0, n_local = options->n_ranks;
+    TtRegion *region;
+
+    if (is_spread(options) && !(team->remote = tt_remote_open(options, error)))
+        return FALSE;
+    if (team->remote)
+        tt_remote_ranks(team->remote, &first, &n_local, &mine.n_ranks);
+    if (!check_options(&mine, n_local, error))
+        return FALSE;
+    region = team->region = team->watch.region = tt_region_new(&mine, error);
+    if (!region)
+        return FALSE;
+    region->first_rank = first;
+    region->n_local = n_local;
+    set_up_wires(region, options, reaches, team->watch.timeout_s);
+    set_up_watch(team);
+    if (!tt_fault_check(region, error))
+        return FALSE;
+    if (!team->remote) {
+        if (!options->interface)
+            region->wire.interface = "lo";
+        return TRUE;
+    }
+    return settle(team, options, error);
+}
+
+static gboolean
+start_ranks(TtTeam *team, gboolean threads, GError **error)
+{
+    team->region->done_fd = eventfd(0, EFD_CLOEXEC);
+    if (team->region->done_fd < 0) {
+        g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM, "eventfd: %s (see ulimit -n)",
+                    g_strerror(errno));
+        return FALSE;
+    }
+    return (threads ? start_threads(team, error) : start_processes(team, error)) &&
+           tt_watch_wait(&team->watch, TT_PHASE_UP, 1, error);
 }
 
 TtTeam *
 tt_team_start(const TtTeamOptions *options, GError **error)
 {
-    g_autoptr(TtTeam) team = NULL;
+    g_autoptr(TtTeam) team = g_new0(TtTeam, 1);
+    GError *mine = NULL;
     TtReaches reaches;
 
-    if (!check_options(options, error) || !tt_reaches_parse(options->transport, &reaches, error))
+    if (!tt_reaches_parse(options->transport, &reaches, error))
         return NULL;
-    team = g_new0(TtTeam, 1);
     team->watch.timeout_s = options->timeout_s > 0 ? options->timeout_s : DEFAULT_TIMEOUT_S;
-    team->region = team->watch.region = tt_region_new(options, error);
-    if (!team->region)
-        return NULL;
-    team->region->done_fd = eventfd(0, EFD_CLOEXEC);
-    if (team->region->done_fd < 0) {
-        g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM, "eventfd: %s (see ulimit -n)",
-                    g_strerror(errno));
-        return NULL;
-    }
     team->start_ticks = tt_ticks_now();
     team->start_us = g_get_monotonic_time();
-    set_up_wires(team->region, options, &reaches, team->watch.timeout_s);
-    tt_region_map_buffers(team->region);
-    if (!tt_fault_check(team->region, error) ||
-        !(reaches.threads ? start_threads(team, error) : start_processes(team, error)) ||
-        !tt_watch_wait(&team->watch, TT_PHASE_UP, 1, error))
+    if (!lay_out(team, options, &reaches, error))
         return NULL;
+    tt_region_map_buffers(team->region);
+    team->watch.n_ranks = team->region->n_local; /* of the others we hear by their addresses */
+    start_ranks(team, reaches.threads, &mine);
+    team->watch.remote = team->remote;
+    if (team->remote && !tt_remote_share_addresses(team->remote, mine, error)) {
+        g_clear_error(&mine);
+        return NULL;
+    }
+    if (mine) {
+        g_propagate_error(error, mine);
+        return NULL;
+    }
+    if (tt_team_is_root(team))
+        team->watch.n_ranks = team->region->n_ranks;
     return g_steal_pointer(&team);
+}
+
+guint
+tt_team_n_ranks(const TtTeam *team)
+{
+    return team->region->n_ranks;
+}
+
+gboolean
+tt_team_is_root(const TtTeam *team)
+{
+    return !team->remote || tt_remote_is_root(team->remote);
+}
+
+const char *
+tt_team_host_name(const TtTeam *team, guint rank)
+{
+    return team->remote ? tt_remote_host_name(team->remote, rank) : g_get_host_name();
 }
 
 GPid
 tt_team_pid(const TtTeam *team, guint rank)
 {
+    if (team->remote)
+        return tt_remote_pid(team->remote, rank);
     return team->watch.pids ? team->watch.pids[rank] : 0;
 }
 
 /* --- ending ------------------------------------------------------------------------------------
  */
 
-static void
-send_command(TtRegion *region, TtCommandKind command)
+void
+tt_team_send_command(TtTeam *team, TtCommandKind command)
 {
+    TtRegion *region = team->region;
+
     region->command = command;
     atomic_fetch_add_explicit(&region->command_number, 1, memory_order_release);
     tt_futex_wake(&region->command_number);
     tt_futex_wake(&region->go_number);
 }
 
-/* Every rank is gone when this returns. */
-static void
-end_ranks(TtTeam *team, double grace_s)
+void
+tt_team_end(TtTeam *team, double grace_s, const GError *why)
 {
     team->broken = TRUE;
+    if (team->remote && why && tt_remote_is_root(team->remote))
+        tt_remote_send_abort(team->remote, why);
     atomic_store(&team->region->aborted, 1);
-    send_command(team->region, TT_COMMAND_QUIT);
+    tt_team_send_command(team, TT_COMMAND_QUIT);
     if (team->watch.pids)
         tt_watch_end(&team->watch, grace_s);
     for (guint r = 0; team->threads && r < team->n_started; r++)
@@ -226,7 +314,7 @@ tt_team_stop(TtTeam *team)
         return;
     if (team->region) {
         if (team->n_started > 0)
-            end_ranks(team, QUIT_GRACE_S);
+            tt_team_end(team, QUIT_GRACE_S, NULL);
         for (guint r = 0; team->watch.pid_fds && r < team->region->n_ranks; r++)
             if (team->watch.pid_fds[r] >= 0)
                 close(team->watch.pid_fds[r]);
@@ -238,168 +326,7 @@ tt_team_stop(TtTeam *team)
     g_free(team->watch.stopped_by);
     g_free(team->watch.status);
     g_free(team->threads);
+    tt_remote_close(team->remote);
     tt_region_free(team->region);
     g_free(team);
-}
-
-/* --- running -----------------------------------------------------------------------------------
- */
-
-static gboolean
-check_run(const TtTeam *team, const TtPlan *plan, const TtRunOptions *options, GError **error)
-{
-    const TtRegion *region = team->region;
-    guint64 bytes = plan->spec.count * tt_type_bytes(plan->spec.type);
-
-    if (team->broken)
-        g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
-                    "the ranks have gone after an earlier error: start a new team");
-    else if (tt_plan_n_agents(plan) != region->n_ranks)
-        g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
-                    "a plan for %u ranks and %u switches on a team of %u", plan->spec.n_ranks,
-                    plan->n_switches, region->n_ranks);
-    else if (bytes > region->max_bytes)
-        g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
-                    "a vector of %" G_GUINT64_FORMAT
-                    " bytes on a team started for %" G_GUINT64_FORMAT,
-                    bytes, region->max_bytes);
-    else if (options->iterations < 1)
-        g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE, "iterations must be at least 1");
-    else
-        return TRUE;
-    return FALSE;
-}
-
-static int
-compare_doubles(gconstpointer a, gconstpointer b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* Mean over ranks of each repeat, then their order. */
-static void
-collect_times(const TtJob *job, TtRunResult *result)
-{
-    guint n = job->options.repeats, n_ranks = job->plan.spec.n_ranks;
-    g_autofree double *mean_s = g_new0(double, n);
-
-    for (guint i = 0; i < n; i++)
-        for (guint r = 0; r < n_ranks; r++)
-            mean_s[i] += job->time_s[r * n + i] / n_ranks;
-    qsort(mean_s, n, sizeof *mean_s, compare_doubles);
-    result->time_s = (mean_s[(n - 1) / 2] + mean_s[n / 2]) / 2;
-    result->min_s = mean_s[0];
-    result->max_s = mean_s[n - 1];
-}
-
-static double
-ticks_to_ps(const TtTeam *team)
-{
-    guint64 ticks = tt_ticks_now() - team->start_ticks;
-    gint64 us = g_get_monotonic_time() - team->start_us;
-
-    return (double)us * 1e6 / (double)MAX(1, ticks);
-}
-
-static TtTimeline *
-collect_timeline(const TtTeam *team, const TtPlan *plan)
-{
-    const TtRegion *region = team->region;
-    const TtJob *job = &region->job;
-    g_autofree char *title =
-        g_strdup_printf("%s, %u ranks, %" G_GUINT64_FORMAT " bytes, measured", plan->name,
-                        plan->spec.n_ranks, plan->spec.count * tt_type_bytes(plan->spec.type));
-    TtTimeline *timeline = tt_timeline_new(title);
-    double scale = ticks_to_ps(team);
-    gint64 zero = G_MAXINT64;
-
-    for (guint r = 0; r < region->n_ranks; r++)
-        g_array_append_vals(timeline->events, job->events + job->event_first[r],
-                            region->ranks[r].n_events);
-    for (guint i = 0; i < timeline->events->len; i++)
-        zero = MIN(zero, g_array_index(timeline->events, TtEvent, i).begin_ps);
-    for (guint i = 0; i < timeline->events->len; i++) {
-        TtEvent *e = &g_array_index(timeline->events, TtEvent, i);
-
-        e->begin_ps = (gint64)((double)(e->begin_ps - zero) * scale);
-        e->end_ps = (gint64)((double)(e->end_ps - zero) * scale);
-        e->wait_ps = (gint64)((double)e->wait_ps * scale);
-    }
-    tt_timeline_sort(timeline);
-    return timeline;
-}
-
-static void
-collect(const TtTeam *team, const TtPlan *plan, TtRunResult *result)
-{
-    const TtRegion *region = team->region;
-    const TtRunOptions *options = &region->job.options;
-
-    *result = (TtRunResult){ .wrong = options->check ? 0 : -1, .flag_s = region->flag_s };
-    collect_times(&region->job, result);
-    for (guint r = 0; options->check && r < region->n_ranks; r++)
-        result->wrong += region->ranks[r].wrong;
-    if (options->record)
-        result->timeline = collect_timeline(team, plan);
-}
-
-/* Before the first byte: does every rank mean the same? */
-static gboolean
-agree(const TtRegion *region, GError **error)
-{
-    for (guint r = 1; r < region->n_ranks; r++) {
-        g_autofree char *difference =
-            tt_signature_difference(0, &region->ranks[0].signature, r, &region->ranks[r].signature);
-
-        if (difference) {
-            g_set_error_literal(error, TT_EXEC_ERROR, TT_EXEC_ERROR_MISMATCH, difference);
-            return FALSE;
-        }
-    }
-    return TRUE;
-}
-
-static gboolean
-go(TtTeam *team, guint32 number, GError **error)
-{
-    atomic_store_explicit(&team->region->go_number, number, memory_order_release);
-    tt_futex_wake(&team->region->go_number);
-    return tt_watch_wait(&team->watch, TT_PHASE_DONE, number, error);
-}
-
-gboolean
-tt_team_run(TtTeam *team, const TtPlan *plan, const TtRunOptions *options, TtRunResult *result,
-            GError **error)
-{
-    TtRegion *region = team->region;
-    guint32 number;
-
-    if (!check_run(team, plan, options, error))
-        return FALSE;
-    if (!tt_job_prepare(region, plan, options, error))
-        return FALSE;
-    if (!tt_watch_alive(&team->watch, error)) {
-        end_ranks(team, 0);
-        return FALSE;
-    }
-    region->flag_s = 0;
-    atomic_store(&region->ping[0].value, 0);
-    atomic_store(&region->ping[1].value, 0);
-    number = atomic_load_explicit(&region->command_number, memory_order_relaxed) + 1;
-    send_command(region, TT_COMMAND_RUN);
-    if (!tt_watch_wait(&team->watch, TT_PHASE_READY, number, error) || !agree(region, error) ||
-        !go(team, number, error)) {
-        end_ranks(team, 0);
-        return FALSE;
-    }
-    collect(team, plan, result);
-    return TRUE;
-}
-
-void
-tt_run_result_clear(TtRunResult *result)
-{
-    g_clear_pointer(&result->timeline, tt_timeline_free);
 }

@@ -1,4 +1,4 @@
-#include "exec/watch.h"
+#include "exec/remote.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -12,7 +12,7 @@
 #define LOOK_NO_PIDFD_MS 10
 
 /* After a death the others need a moment to run into the gap, so that they can be named. */
-#define GRACE_AFTER_DEATH_US 30000
+#define GRACE_AFTER_DEATH_US 80000
 #define GRACE_AFTER_BREAK_US 300000
 
 /* --- looking -----------------------------------------------------------------------------------
@@ -84,12 +84,33 @@ is_settled(TtWatch *self, guint troubled)
     return g_get_monotonic_time() - self->broken_us > GRACE_AFTER_BREAK_US;
 }
 
+/* The root sees more of what is wrong than this process does. */
+static gboolean
+leave_to_root(TtWatch *self, GError **error)
+{
+    guint n = self->region->n_ranks, dead = find_dead(self), troubled = find_troubled(self->region);
+
+    if (dead == n && troubled == n)
+        return TRUE;
+    if (tt_remote_wait_verdict(self->remote, error))
+        return FALSE;
+    if (troubled < n)
+        tt_diagnose_trouble(self->region, troubled, error);
+    else
+        tt_diagnose_death(self->region, dead, self->status[dead], error);
+    return FALSE;
+}
+
 gboolean
 tt_watch_alive(TtWatch *self, GError **error)
 {
     guint n = self->region->n_ranks, dead, troubled;
 
     reap(self);
+    if (self->remote && !tt_remote_turn(self->remote, error))
+        return FALSE;
+    if (self->remote && !tt_remote_is_root(self->remote))
+        return leave_to_root(self, error);
     dead = find_dead(self);
     troubled = find_troubled(self->region);
     if (troubled < n && self->region->ranks[troubled].trouble.code != TT_EXEC_ERROR_NETWORK) {
@@ -98,6 +119,8 @@ tt_watch_alive(TtWatch *self, GError **error)
     }
     if (dead < n) {
         g_usleep(GRACE_AFTER_DEATH_US);
+        if (self->remote) /* what those of other processes wait for, now */
+            tt_remote_turn(self->remote, NULL);
         tt_diagnose_death(self->region, dead, self->status[dead], error);
         return FALSE;
     }
@@ -133,10 +156,10 @@ activity(const TtRegion *region)
 }
 
 static gboolean
-have_come_to(const TtRegion *region, TtPhase phase, guint32 number)
+have_come_to(const TtWatch *self, TtPhase phase, guint32 number)
 {
-    for (guint r = region->first_rank; r < region->first_rank + region->n_local; r++) {
-        const TtRankBlock *block = &region->ranks[r];
+    for (guint r = self->first_rank; r < self->first_rank + self->n_ranks; r++) {
+        const TtRankBlock *block = &self->region->ranks[r];
         const _Atomic guint32 *at = phase == TT_PHASE_UP      ? &block->up
                                     : phase == TT_PHASE_READY ? &block->ready
                                                               : &block->finished;
@@ -152,19 +175,28 @@ static void
 sleep_until_news(TtWatch *self)
 {
     guint n = self->pids ? self->region->n_ranks : 0;
-    g_autofree struct pollfd *fds = g_new0(struct pollfd, n + 1);
+    g_autofree struct pollfd *fds = g_new0(struct pollfd, n + 2);
     int timeout_ms = LOOK_MS;
     guint64 reports;
 
     fds[n] = (struct pollfd){ .fd = self->region->done_fd, .events = POLLIN };
+    fds[n + 1] =
+        (struct pollfd){ .fd = self->remote ? tt_remote_fd(self->remote) : -1, .events = POLLIN };
     for (guint r = 0; r < n; r++) {
         fds[r] = (struct pollfd){ .fd = self->pids[r] ? self->pid_fds[r] : -1, .events = POLLIN };
-        if (self->pid_fds[r] < 0)
+        if (self->pids[r] && self->pid_fds[r] < 0)
             timeout_ms = LOOK_NO_PIDFD_MS;
     }
-    if (poll(fds, n + 1, timeout_ms) > 0 && (fds[n].revents & POLLIN))
+    if (poll(fds, n + 2, timeout_ms) > 0 && (fds[n].revents & POLLIN))
         while (read(self->region->done_fd, &reports, sizeof reports) < 0 && errno == EINTR)
             ;
+}
+
+/* The root, which sees all, is to be the first to lose its patience. */
+static double
+patience_s(const TtWatch *self)
+{
+    return self->timeout_s + (self->remote && !tt_remote_is_root(self->remote) ? 1 : 0);
 }
 
 gboolean
@@ -173,7 +205,7 @@ tt_watch_wait(TtWatch *self, TtPhase phase, guint32 number, GError **error)
     guint64 last = activity(self->region);
     gint64 since_us = g_get_monotonic_time();
 
-    while (!have_come_to(self->region, phase, number)) {
+    while (!have_come_to(self, phase, number)) {
         guint64 now;
 
         sleep_until_news(self);
@@ -183,8 +215,27 @@ tt_watch_wait(TtWatch *self, TtPhase phase, guint32 number, GError **error)
         if (now != last) {
             last = now;
             since_us = g_get_monotonic_time();
-        } else if ((double)(g_get_monotonic_time() - since_us) > self->timeout_s * 1e6) {
+        } else if ((double)(g_get_monotonic_time() - since_us) > patience_s(self) * 1e6) {
             tt_diagnose_hang(self->region, self->stopped_by, phase, self->timeout_s, error);
+            return FALSE;
+        }
+    }
+    return TRUE;
+}
+
+gboolean
+tt_watch_wait_root(TtWatch *self, TtPhase phase, guint32 number, TtRunResult *result,
+                   GError **error)
+{
+    while (!(phase == TT_PHASE_READY ? tt_remote_has_go(self->remote, number)
+                                     : tt_remote_has_result(self->remote, result))) {
+        sleep_until_news(self);
+        if (!tt_watch_alive(self, error))
+            return FALSE;
+        /* The root waits for others, whose time is its to measure; this is for a root that is stuck. */
+        if (tt_remote_root_silent_s(self->remote) > patience_s(self)) {
+            g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_HANG,
+                        "rank 0's process has not said a word for %g s", patience_s(self));
             return FALSE;
         }
     }

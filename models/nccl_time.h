@@ -15,7 +15,7 @@ typedef enum {
     TT_LAUNCH_ONE_PROCESS, /* one process drives all GPUs of the node: launches queue up */
     TT_LAUNCH_GRAPH,       /* CUDA graphs: the host hardly matters */
     TT_N_LAUNCHES
-} TtLaunch;
+} TtNcclLaunch;
 
 /* What time depends on of a machine, beside NCCL's choice. */
 typedef struct {
@@ -32,7 +32,7 @@ typedef struct {
     gboolean
         side_trees; /* a child node attaches beside the GPU that leads to the parent (BALANCED, SPLIT) */
     gboolean grace; /* NICs are reached over C2C and a Grace CPU */
-    TtLaunch launch;
+    TtNcclLaunch launch;
 } TtNcclMachine;
 
 /* What sets one machine apart from others of its kind: factors, 1 for a machine nobody has seen. */

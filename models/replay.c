@@ -221,7 +221,7 @@ search(TtReplay *r, const TtReplayOptions *options, GError **error)
     tt_nccl_machine_of_node(&r->machine, node, &r->comm);
     tt_nccl_machine_refine(&r->machine, &r->hardware, r->measured);
     if (options->launch)
-        r->machine.launch = (TtLaunch)(options->launch - 1);
+        r->machine.launch = (TtNcclLaunch)(options->launch - 1);
     return TRUE;
 }
 

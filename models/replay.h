@@ -37,7 +37,7 @@ typedef struct {
     guint version;          /* 0: the file's */
     const char *const *env; /* NAME=VALUE, after the file's own; NULL: none */
     const TtNcclCosts *costs; /* NULL: those built in. Borrowed */
-    int launch;               /* TtLaunch + 1; 0: the file's */
+    int launch;               /* TtNcclLaunch + 1; 0: the file's */
     const char *collective;   /* where the file does not name one; NULL: that is an error */
 } TtReplayOptions;
 
