@@ -243,6 +243,8 @@ advance(TtRank *self, TtLane *lane, TtRecorder *recorder)
 
             if (recorder)
                 record_look(self, recorder, m, blocked);
+            if (blocked == TT_RANK_WAITS_MESSAGE && (m->flags & TT_MOVE_WANT))
+                tt_port_want(m->in, m->dst, m->bytes);
             if (blocked != TT_RANK_BUSY)
                 return blocked;
             if (G_UNLIKELY(self->checksum) && m->in && !tt_checksum_is_good(self, m->in))

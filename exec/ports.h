@@ -12,6 +12,9 @@ typedef struct {
     guint64 limit;        /* sender: may send while count < limit; from the last look at ack */
     guint64 lent;         /* sender: count after the last message that was lent; 0: none */
     _Atomic guint64 *ack; /* messages the receiver is done with */
+    /* A sender over a wire that lends: messages that have left this rank's memory. Else NULL: acknowledged is
+     * returned. */
+    const _Atomic guint64 *sent;
     guint32 n_slots, peer;
     gboolean in_memory; /* not over a wire */
 } TtPort;
@@ -38,10 +41,12 @@ tt_port_has_slot(TtPort *out)
     return out->count < out->limit;
 }
 
-/* The receiver is done with all that was lent. */
+/* Nobody needs any more what was lent. */
 static inline gboolean
 tt_port_has_returns(TtPort *out)
 {
+    if (out->sent)
+        return atomic_load_explicit(out->sent, memory_order_relaxed) >= out->lent;
     if (out->lent + out->n_slots > out->limit)
         out->limit = atomic_load_explicit(out->ack, memory_order_acquire) + out->n_slots;
     return out->lent + out->n_slots <= out->limit;
@@ -60,6 +65,14 @@ static inline const guint8 **
 tt_port_lent_at(const TtPort *port)
 {
     return (const guint8 **)(gpointer)(port->slot + TT_SLOT_SMALL_START);
+}
+
+/* Asks the wire to put the expected message, of @bytes, at @place. It may not. */
+static inline void
+tt_port_want(const TtPort *in, guint8 *place, gsize bytes)
+{
+    *tt_port_lent_at(in) = place;
+    tt_port_head(in)->info = TT_INFO_WANTED | (TT_SLOT_HEAD_BYTES + bytes);
 }
 
 /* @info: where the message ends, from the start of the slot; and what else TT_INFO_* says. */

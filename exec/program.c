@@ -78,6 +78,10 @@ place_ends(TtRank *self, TtReachWires *reach)
 
         end->memory = reach->memory + i * job->connection_bytes;
         place_port(&ports[end->connection], end->memory, TRUE, TRUE);
+        if (end->sends && reach->transport->lends)
+            ports[end->connection].sent =
+                (const _Atomic guint64 *)(gpointer)(end->memory + TT_SENT_AT);
+        atomic_store((_Atomic guint64 *)(gpointer)(end->memory + TT_SENT_AT), 0);
     }
 }
 
@@ -110,14 +114,30 @@ connect_wires(TtRank *self)
 /* Finding out takes the square of the steps of a lane. */
 #define DIRECT_MOST_STEPS 4096
 
+static gboolean
+is_looked_at(const TtRank *self)
+{
+    return self->checksum || self->region->fault.kind == TT_FAULT_CORRUPT;
+}
+
+/* The wire sends from, and receives to, this rank's buffers. */
+static gboolean
+may_lend_to_wire(const TtRank *self, const TtPort *port)
+{
+    const TtTransport *transport = self->reach[tt_wires_reach(self, port->peer)].transport;
+
+    return !port->in_memory && transport && transport->lends && !is_looked_at(self) &&
+           self->region->wire.streams == 1;
+}
+
 /* Both ends see each other's buffers, and no message is to be looked at on its way. */
 static gboolean
 may_be_direct(const TtRank *self, const TtPort *port)
 {
     const TtRegion *region = self->region;
 
-    return region->buffers && !self->checksum && region->fault.kind != TT_FAULT_CORRUPT &&
-           port->in_memory && port->peer - region->first_rank < region->n_local;
+    return region->buffers && !is_looked_at(self) && port->in_memory &&
+           port->peer - region->first_rank < region->n_local;
 }
 
 /* Inputs and outputs of all ranks here cannot stay in the last-level cache. */
@@ -158,12 +178,15 @@ decide_direct(TtRank *self, guint l)
     for (guint32 i = 0; i < lane->n_steps; i++) {
         const TtJobStep *s = &lane->steps[i];
         guint buffer = 0;
+        TtPort *out = NULL;
 
         direct[i].stream = streams && tt_is_final(job, self->rank, l, i);
-        if (s->send_peer == TT_NO_RANK ||
-            !may_be_direct(self, tt_port_open(self, s->send_connection, s->send_peer, TRUE)))
+        if (s->send_peer != TT_NO_RANK)
+            out = tt_port_open(self, s->send_connection, s->send_peer, TRUE);
+        if (!out || (!may_be_direct(self, out) && !may_lend_to_wire(self, out)))
             continue;
-        if (tt_op_stores(s->step.op) && tt_may_place(job, self->rank, l, i, &buffer))
+        if (out->in_memory && tt_op_stores(s->step.op) &&
+            tt_may_place(job, self->rank, l, i, &buffer))
             direct[i].how = TT_MOVE_PLACE, direct[i].buffer = (guint8)buffer;
         else if (tt_may_lend(job, self->rank, l, i))
             direct[i].how = TT_MOVE_LEND;
@@ -179,6 +202,9 @@ make_direct(TtRank *self, TtMove *move, Direct direct, gsize first_byte)
 
     if (move->in && may_be_direct(self, move->in))
         move->flags |= TT_MOVE_DIRECT_IN | (direct.stream ? TT_MOVE_STREAM : 0);
+    if (move->in && may_lend_to_wire(self, move->in) &&
+        (move->op == TT_OP_RECV || move->op == TT_OP_RECV_COPY_SEND))
+        move->flags |= TT_MOVE_DIRECT_IN | TT_MOVE_WANT;
     if (!move->out || !direct.how)
         return;
     move->flags |= direct.how;

@@ -16,6 +16,7 @@ enum {
     TT_MOVE_LEND = 8,
     TT_MOVE_PLACE = 16,
     TT_MOVE_STREAM = 32, /* stores past the caches */
+    TT_MOVE_WANT = 64,   /* a wire may put the message where it belongs */
     TT_MOVE_DIRECT = TT_MOVE_DIRECT_IN | TT_MOVE_LEND | TT_MOVE_PLACE
 };
 

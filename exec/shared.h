@@ -30,6 +30,7 @@
 #define TT_LINE_BYTES       64
 #define TT_PAIR_BYTES       128 /* what adjacent-line prefetchers fetch together */
 #define TT_SLOT_HEAD_BYTES  64
+#define TT_SENT_AT          64 /* in the pair of lines that holds the ack: what wires have sent */
 #define TT_SLOT_SMALL_START 16
 #define TT_SLOT_SMALL_BYTES 48
 
@@ -49,6 +50,7 @@ typedef struct {
  *
  *     LENT    the slot holds the address of the message, which is in a buffer of the sender
  *     PLACED  the message is in the receiver's buffer already
+ *     WANTED  (of a slot that waits for a message) the slot holds the address where the message is to go
  */
 #define TT_INFO_END_BITS       36
 #define TT_INFO_END(info)      ((info) & ((G_GUINT64_CONSTANT(1) << TT_INFO_END_BITS) - 1))
@@ -56,6 +58,7 @@ typedef struct {
 #define TT_INFO_CHECKSUM(info) ((guint16)((info) >> TT_INFO_CHECKSUM_SHIFT))
 #define TT_INFO_LENT           (G_GUINT64_CONSTANT(1) << TT_INFO_END_BITS)
 #define TT_INFO_PLACED         (G_GUINT64_CONSTANT(2) << TT_INFO_END_BITS)
+#define TT_INFO_WANTED         (G_GUINT64_CONSTANT(4) << TT_INFO_END_BITS)
 
 /* One step of a lane as the parent resolves it: peers are ranks, connections are numbered. */
 typedef struct {

@@ -2,10 +2,11 @@
  *
  * Between two ranks there are as many links as the busier direction has connections, times `streams`.
  * Link k carries the k-th connection of either direction, in both directions: messages one way share the socket
- * with acknowledgements of the other. What travels is the used part of a slot, head included:
+ * with acknowledgements of the other. What travels is
  *
- *     sequence | info | payload ...        info: where it ends, TT_TCP_* bits, checksum
+ *     sequence | info | payload ...        info: where it ends in a slot, TT_TCP_* bits, checksum
  *
+ * The payload comes out of the slot or, if it is lent, out of a buffer, and goes into a slot or to where it is wanted.
  * An acknowledgement is such a head alone: its sequence is the number of messages consumed. The stream is
  * read through a small stage; what is left of a long message goes straight to its slot.
  */
@@ -15,8 +16,8 @@
 #include <sys/socket.h>
 
 /* In info, between the end and the checksum. */
-#define TT_TCP_CREDIT      (G_GUINT64_CONSTANT(1) << TT_INFO_END_BITS)
-#define TT_TCP_JOB_SHIFT   (TT_INFO_END_BITS + 2)
+#define TT_TCP_CREDIT      (G_GUINT64_CONSTANT(4) << TT_INFO_END_BITS)
+#define TT_TCP_JOB_SHIFT   (TT_INFO_END_BITS + 3)
 #define TT_TCP_JOB(info)   ((guint8)((info) >> TT_TCP_JOB_SHIFT))
 #define TT_TCP_HEAD_BYTES  16
 #define TT_TCP_STAGE_BYTES 16384
@@ -29,7 +30,8 @@ typedef struct {
     gsize stride;
     guint32 n_slots;
     guint32 n_streams;
-    guint64 told; /* receiver: consumed messages the sender knows of */
+    guint64 told;          /* receiver: consumed messages the sender knows of */
+    _Atomic guint64 *sent; /* sender with one stream: messages the kernel has taken */
 } TtTcpEnd;
 
 typedef struct {
@@ -44,7 +46,7 @@ typedef struct {
 
     /* Sending: the next message of this stream, and what is left of what was begun. */
     guint64 next;
-    struct iovec tx[TT_TCP_MOST_SLOTS + 1];
+    struct iovec tx[2 * TT_TCP_MOST_SLOTS + 1];
     guint n_tx, tx_at;
     TtSlotHead credit;
 

@@ -47,14 +47,35 @@ is_filled(const TtTcpLink *link)
            link->next;
 }
 
+/* Of a message that ends at @end in its slot. */
+static gsize
+payload_start(gsize end)
+{
+    return end <= TT_SLOT_HEAD_BYTES ? TT_SLOT_SMALL_START : TT_SLOT_HEAD_BYTES;
+}
+
+/* The address that a slot holds instead of a message: of one that is lent, or of where one is wanted. */
+static guint8 **
+address_in(TtSlotHead *head)
+{
+    return (guint8 **)(gpointer)((guint8 *)head + TT_SLOT_SMALL_START);
+}
+
 static void
 add_message(TtTcpLink *link)
 {
     TtSlotHead *head = slot_of(link->out, link->next);
-    gsize end = TT_INFO_END(head->info);
+    gsize end = TT_INFO_END(head->info), start = payload_start(end);
+    guint8 *payload = head->info & TT_INFO_LENT ? *address_in(head) : (guint8 *)head + start;
 
+    head->info &= ~TT_INFO_LENT;
     head->info |= (guint64)link->job << TT_TCP_JOB_SHIFT;
-    link->tx[link->n_tx++] = (struct iovec){ head, end };
+    if (payload == (guint8 *)head + TT_TCP_HEAD_BYTES) {
+        link->tx[link->n_tx++] = (struct iovec){ head, end };
+    } else {
+        link->tx[link->n_tx++] = (struct iovec){ head, TT_TCP_HEAD_BYTES };
+        link->tx[link->n_tx++] = (struct iovec){ payload, end - start };
+    }
     link->next += link->out->n_streams;
 }
 
@@ -80,7 +101,7 @@ gather(TtTcpLink *link, gboolean all)
     link->n_tx = link->tx_at = 0;
     if (link->in && link->stream == 0) /* for all streams of the connection */
         add_credit(link, all || (link->out && is_filled(link)));
-    while (link->out && link->n_tx < TT_TCP_MOST_SLOTS && is_filled(link))
+    while (link->out && link->n_tx < 2 * TT_TCP_MOST_SLOTS - 1 && is_filled(link))
         add_message(link);
 }
 
@@ -125,6 +146,8 @@ tt_tcp_link_send(TtTcpLink *link, gboolean all)
             link->full = TRUE;
             return TT_TCP_QUIET;
         }
+        if (link->out && link->out->sent)
+            atomic_store_explicit(link->out->sent, link->next - 1, memory_order_relaxed);
         if (!link->out || !is_filled(link)) {
             link->n_tx = link->tx_at = 0;
             return TT_TCP_QUIET;
@@ -156,8 +179,13 @@ begin_message(TtTcpLink *link)
     if (sequence <= consumed || sequence > consumed + in->n_slots)
         return FALSE;
     link->slot = slot_of(in, sequence);
-    link->rest = (guint8 *)link->slot + TT_TCP_HEAD_BYTES;
-    link->rest_bytes = end - TT_TCP_HEAD_BYTES;
+    link->rest = (guint8 *)link->slot + payload_start(end);
+    link->rest_bytes = end - payload_start(end);
+    link->head.info &= ~TT_INFO_PLACED;
+    if (end > TT_SLOT_HEAD_BYTES && link->slot->info == (TT_INFO_WANTED | end)) {
+        link->rest = *address_in(link->slot);
+        link->head.info |= TT_INFO_PLACED;
+    }
     return TRUE;
 }
 

@@ -68,6 +68,9 @@ typedef enum { TT_WIRE_IDLE, TT_WIRE_MOVED, TT_WIRE_FAILED } TtWireNews;
 typedef struct {
     const char *name;    /* "tcp" for transport_tcp.c */
     const char *summary; /* one line for --help */
+    /* Sends lent messages from where they are, counts at TT_SENT_AT what has left memory, and puts messages where
+     * they are wanted (ports.h); with one stream. */
+    gboolean lends;
 
     /* Makes this rank reachable and says where. NULL with TT_EXEC_ERROR_*. */
     TtWire *(*open)(const TtWireOptions *options, TtAddress *mine, GError **error);

@@ -89,6 +89,9 @@ open_end(const TtWireEnd *end, guint n_streams)
 {
     return (TtTcpEnd){ .first = end->memory + TT_PAIR_BYTES,
                        .ack = (_Atomic guint64 *)(gpointer)end->memory,
+                       .sent = end->sends && n_streams == 1
+                                   ? (_Atomic guint64 *)(gpointer)(end->memory + TT_SENT_AT)
+                                   : NULL,
                        .stride = end->slot_stride,
                        .n_slots = end->n_slots,
                        .n_streams = n_streams };
@@ -311,6 +314,7 @@ tcp_harm(TtWire *self, guint peer, TtHarm how)
 const TtTransport tt_transport_tcp = {
     .name = "tcp",
     .summary = "TCP sockets, IPv4 or IPv6",
+    .lends = TRUE,
     .open = tcp_open,
     .close = tcp_close,
     .begin = tcp_begin,
