@@ -18,16 +18,16 @@ run(TtTeam *team, const TtPlan *plan, guint n, guint repeats, gboolean check, Tt
 }
 
 static gboolean
-measure(TtTeam *team, guint n_ranks, guint64 bytes, double budget_us, GError **error)
+measure(TtTeam *team, const TtTeamOptions *options, guint64 bytes, double budget_us, GError **error)
 {
-    TtPlanSpec spec = { .n_ranks = n_ranks, .count = bytes / 4, .type = TT_FLOAT32 };
+    TtPlanSpec spec = { .n_ranks = options->n_ranks, .count = bytes / 4, .type = TT_FLOAT32 };
     const char *algorithm = tt_exec_choose(&spec);
     g_autoptr(TtPlan) plan = NULL;
     TtRunResult result = { 0 };
     PointLoop loop;
     long next = 1;
 
-    tt_exec_defaults(&spec, algorithm);
+    tt_exec_defaults_over(&spec, algorithm, options->transport);
     plan = tt_plan_new(algorithm, &spec, error);
     if (!plan)
         return FALSE;
@@ -63,7 +63,7 @@ main(int argc, char **argv)
         options.max_bytes = MAX(options.max_bytes, g_ascii_strtoull(sizes[i], NULL, 10));
     team = tt_team_start(&options, &error);
     for (guint i = 0; team && sizes[i]; i++)
-        if (!measure(team, n_ranks, g_ascii_strtoull(sizes[i], NULL, 10), budget_us, &error))
+        if (!measure(team, &options, g_ascii_strtoull(sizes[i], NULL, 10), budget_us, &error))
             break;
     if (error)
         fprintf(stderr, "%s\n", error->message);

@@ -34,7 +34,7 @@ make_plan(const Compare *c, const char *algorithm, const TtCase *k, GError **err
     g_autoptr(TtPlan) plan = NULL;
 
     spec.n_channels = c->options->channels;
-    tt_exec_defaults(&spec, algorithm);
+    tt_exec_defaults_over(&spec, algorithm, c->options->transport);
     if (c->options->chunk_bytes != TT_CHUNK_AUTO)
         spec.slot_bytes = c->options->chunk_bytes;
     plan = tt_plan_new(algorithm, &spec, error);

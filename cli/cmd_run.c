@@ -51,7 +51,7 @@ make_plan(const Run *r, const char *algorithm, const TtCase *c, GError **error)
 {
     TtPlanSpec spec = make_spec(r, c);
 
-    tt_exec_defaults(&spec, algorithm);
+    tt_exec_defaults_over(&spec, algorithm, r->options->transport);
     if (r->options->chunk_bytes != TT_CHUNK_AUTO)
         spec.slot_bytes = r->options->chunk_bytes;
     return tt_plan_new(algorithm, &spec, error);

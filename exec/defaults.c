@@ -67,6 +67,36 @@ tt_exec_defaults(TtPlanSpec *spec, const char *algorithm)
     }
 }
 
+/* --- over a network ------------------------------------------------------------------------------- */
+
+/* A message costs two system calls or a few, and maybe a change of ranks: sixteen of them fill a pipeline, more only
+ * cost. */
+#define WIRE_SLOT_LEAST (64 * KIB)
+#define WIRE_SLOT_MOST  (1024 * KIB)
+#define WIRE_PIECES     16
+
+static gboolean
+is_memory(const char *transport)
+{
+    return !transport || strcmp(transport, "shm") == 0 || strcmp(transport, "threads") == 0;
+}
+
+void
+tt_exec_defaults_over(TtPlanSpec *spec, const char *algorithm, const char *transport)
+{
+    if (!is_memory(transport)) {
+        guint64 piece = whole_message_bytes(spec, algorithm) / WIRE_PIECES, slot = WIRE_SLOT_LEAST;
+
+        while (slot < piece && slot < WIRE_SLOT_MOST)
+            slot *= 2;
+        spec->slot_bytes = spec->slot_bytes ? spec->slot_bytes : slot;
+        spec->n_slots = spec->n_slots ? spec->n_slots : SLOTS_LEAST;
+    }
+    tt_exec_defaults(spec, algorithm);
+}
+
+/* --- algorithms ----------------------------------------------------------------------------------- */
+
 const char *
 tt_exec_choose(const TtPlanSpec *spec)
 {
