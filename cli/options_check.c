@@ -329,9 +329,18 @@ check_output(TtOptions *options, GError **error)
     return TRUE;
 }
 
+/* What torchrun and others call the root is a place: --root 10.0.0.1:29400 is --meet. */
+static void
+tell_roots_apart(void)
+{
+    if (tt_raw.root && strchr(tt_raw.root, ':') && !tt_raw.meet)
+        tt_raw.meet = g_steal_pointer(&tt_raw.root);
+}
+
 gboolean
 tt_options_check(TtOptions *options, GError **error)
 {
+    tell_roots_apart();
     options->profile = g_steal_pointer(&tt_raw.profile);
     options->level_given = tt_raw.level != NULL;
     if (tt_raw.level && !tt_level_parse(tt_raw.level, &options->level, error))

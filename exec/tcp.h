@@ -40,6 +40,9 @@ typedef struct {
     gboolean silent; /* a fault */
     gboolean full;   /* the socket took less than it was given: wants to hear when it takes more */
     gboolean wants_out;
+    gboolean
+        zerocopy; /* the kernel sends from our memory; until it says that it copied after all */
+    guint32 zerocopy_pending; /* sends it has not yet reported */
     guint8 job;
     guint stream;
     TtTcpEnd *out, *in; /* NULL: none in this job */
@@ -65,6 +68,9 @@ void tt_tcp_link_init(TtTcpLink *link, guint peer, guint index);
 void tt_tcp_link_clear(TtTcpLink *link);
 /* A new job: numbers start again. @stream: of out's and in's n_streams. */
 void tt_tcp_link_begin(TtTcpLink *link, guint8 job, guint stream, TtTcpEnd *out, TtTcpEnd *in);
+
+/* Lets the kernel send long messages without a copy, if it can. */
+void tt_tcp_link_try_zerocopy(TtTcpLink *link);
 
 /* Sends what is filled, and acknowledgements: those due, or, @all, any. */
 TtTcpResult tt_tcp_link_send(TtTcpLink *link, gboolean all);

@@ -48,19 +48,26 @@ hang_up(Call *call)
 }
 
 /* The default of some systems, bbr, paces what need not be paced between ranks of one machine: it carries less
- * than half of what cubic does there. */
+ * than half of what cubic does there. And where nothing leaves the machine, every send is a copy. */
 static void
-tune(int fd, const struct sockaddr_storage *peer)
+give_socket(TtTcpLink *link, int fd)
 {
-    const struct sockaddr_in *v4 = (const struct sockaddr_in *)peer;
-    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)peer;
-    gboolean loopback = peer->ss_family == AF_INET6 ? IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr)
-                                                    : (ntohl(v4->sin_addr.s_addr) >> 24) == 127;
+    struct sockaddr_storage peer = { 0 };
+    socklen_t length = sizeof peer;
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)&peer;
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&peer;
+    gboolean loopback;
     int one = 1;
 
+    getpeername(fd, (struct sockaddr *)&peer, &length);
+    loopback = peer.ss_family == AF_INET6 ? IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr)
+                                          : (ntohl(v4->sin_addr.s_addr) >> 24) == 127;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     if (loopback && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "cubic", 5) != 0)
         setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
+    link->fd = fd;
+    if (!loopback)
+        tt_tcp_link_try_zerocopy(link);
 }
 
 static gboolean
@@ -87,7 +94,6 @@ call_peer(Setup *setup, TtTcpLink *link, Call *call, GError **error)
         (Call){ .fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0) };
     if (call->fd < 0)
         return fail(setup, link, "cannot call (see ulimit -n)", errno, error);
-    tune(call->fd, &address);
     if (connect(call->fd, (struct sockaddr *)&address,
                 address.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
                                               : sizeof(struct sockaddr_in)) != 0 &&
@@ -138,7 +144,7 @@ go_on_calling(Setup *setup, TtTcpLink *link, Call *call, GError **error)
         return TRUE;
     if (memcmp(&call->hello, &mine, sizeof mine) != 0)
         return fail(setup, link, "does not understand", EPROTO, error);
-    link->fd = call->fd;
+    give_socket(link, call->fd);
     call->fd = -1;
     return TRUE;
 }
@@ -178,8 +184,6 @@ find_called(const Setup *setup, const Hello *hello)
 static void
 listen_to(Setup *setup, Call *call)
 {
-    struct sockaddr_storage peer = { 0 };
-    socklen_t length = sizeof peer;
     TtTcpLink *link;
 
     if (!read_hello(call) ||
@@ -195,9 +199,7 @@ listen_to(Setup *setup, Call *call)
         hang_up(call); /* a stranger */
         return;
     }
-    getpeername(call->fd, (struct sockaddr *)&peer, &length);
-    tune(call->fd, &peer);
-    link->fd = call->fd;
+    give_socket(link, call->fd);
     call->fd = -1;
 }
 

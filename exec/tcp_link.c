@@ -1,6 +1,7 @@
 #include "exec/tcp.h"
 
 #include <errno.h>
+#include <linux/errqueue.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -105,6 +106,78 @@ gather(TtTcpLink *link, gboolean all)
         add_message(link);
 }
 
+/* --- without a copy ------------------------------------------------------------------------------ */
+
+/* Shorter sends cost more to report than to copy. */
+#define ZEROCOPY_LEAST_BYTES 65536
+
+/* Reports take the kernel's memory until they are fetched. */
+#define ZEROCOPY_MOST_PENDING 64
+
+void
+tt_tcp_link_try_zerocopy(TtTcpLink *link)
+{
+    int one = 1;
+
+    link->zerocopy = setsockopt(link->fd, SOL_SOCKET, SO_ZEROCOPY, &one, sizeof one) == 0;
+}
+
+/* Fetches what the kernel has to say about sends without a copy. When it had to copy after all, as it does where
+ * both ends are on one machine, asking for it only cost. */
+static void
+fetch_reports(TtTcpLink *link)
+{
+    while (link->zerocopy_pending > 0) {
+        char space[CMSG_SPACE(sizeof(struct sock_extended_err)) + 64];
+        struct msghdr message = { .msg_control = space, .msg_controllen = sizeof space };
+        const struct sock_extended_err *report;
+        const struct cmsghdr *part;
+
+        if (recvmsg(link->fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+            return;
+        part = CMSG_FIRSTHDR(&message);
+        if (!part)
+            continue;
+        report = (const struct sock_extended_err *)(gconstpointer)CMSG_DATA(part);
+        if (report->ee_origin != SO_EE_ORIGIN_ZEROCOPY)
+            continue;
+        link->zerocopy_pending -=
+            MIN(link->zerocopy_pending, report->ee_data - report->ee_info + 1);
+        if (report->ee_code & SO_EE_CODE_ZEROCOPY_COPIED)
+            link->zerocopy = FALSE;
+    }
+}
+
+static gsize
+left_bytes(const TtTcpLink *link)
+{
+    gsize bytes = 0;
+
+    for (guint i = link->tx_at; i < link->n_tx; i++)
+        bytes += link->tx[i].iov_len;
+    return bytes;
+}
+
+/* What the kernel may still read: with zerocopy, until the receiver has consumed it. */
+static void
+count_sent(TtTcpLink *link, guint64 sequence)
+{
+    if (link->out && link->out->sent &&
+        sequence > atomic_load_explicit(link->out->sent, memory_order_relaxed))
+        atomic_store_explicit(link->out->sent, sequence, memory_order_relaxed);
+}
+
+static int
+send_flags(const TtTcpLink *link)
+{
+    if (link->zerocopy && link->zerocopy_pending < ZEROCOPY_MOST_PENDING &&
+        left_bytes(link) >= ZEROCOPY_LEAST_BYTES)
+        return MSG_DONTWAIT | MSG_NOSIGNAL | MSG_ZEROCOPY;
+    return MSG_DONTWAIT | MSG_NOSIGNAL;
+}
+
+/* --- sending, the rest --------------------------------------------------------------------------- */
+
 static void
 advance(TtTcpLink *link, gsize sent)
 {
@@ -120,25 +193,35 @@ TtTcpResult
 tt_tcp_link_send(TtTcpLink *link, gboolean all)
 {
     link->full = FALSE;
+    if (link->zerocopy_pending > 0)
+        fetch_reports(link);
     for (;;) {
         ssize_t sent;
+        int flags;
 
         if (link->tx_at == link->n_tx)
             gather(link, all);
         if (link->n_tx == 0)
             return TT_TCP_QUIET;
+        flags = send_flags(link);
         if (link->n_tx - link->tx_at == 1) {
             const struct iovec *one = &link->tx[link->tx_at];
 
-            sent = send(link->fd, one->iov_base, one->iov_len, MSG_DONTWAIT | MSG_NOSIGNAL);
+            sent = send(link->fd, one->iov_base, one->iov_len, flags);
         } else {
             struct msghdr message = { .msg_iov = link->tx + link->tx_at,
                                       .msg_iovlen = link->n_tx - link->tx_at };
 
-            sent = sendmsg(link->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+            sent = sendmsg(link->fd, &message, flags);
         }
         if (sent < 0 && errno == EINTR)
             continue;
+        if (sent < 0 && errno == ENOBUFS && (flags & MSG_ZEROCOPY)) { /* no room for reports */
+            link->zerocopy = FALSE;
+            continue;
+        }
+        if (sent >= 0 && (flags & MSG_ZEROCOPY))
+            link->zerocopy_pending++;
         if (sent < 0 && errno != EAGAIN)
             return TT_TCP_BROKEN;
         advance(link, sent > 0 ? (gsize)sent : 0);
@@ -146,8 +229,8 @@ tt_tcp_link_send(TtTcpLink *link, gboolean all)
             link->full = TRUE;
             return TT_TCP_QUIET;
         }
-        if (link->out && link->out->sent)
-            atomic_store_explicit(link->out->sent, link->next - 1, memory_order_relaxed);
+        if (link->zerocopy_pending == 0)
+            count_sent(link, link->next - 1);
         if (!link->out || !is_filled(link)) {
             link->n_tx = link->tx_at = 0;
             return TT_TCP_QUIET;
@@ -195,8 +278,10 @@ take_credit(TtTcpLink *link)
     guint64 consumed = atomic_load_explicit(&link->head.sequence, memory_order_relaxed);
 
     if (link->out && TT_TCP_JOB(link->head.info) == link->job &&
-        consumed > atomic_load_explicit(link->out->ack, memory_order_relaxed))
+        consumed > atomic_load_explicit(link->out->ack, memory_order_relaxed)) {
         atomic_store_explicit(link->out->ack, consumed, memory_order_release);
+        count_sent(link, consumed);
+    }
 }
 
 static void
