@@ -162,7 +162,7 @@ decide_direct(TtRank *self, guint l)
         if (s->send_peer == TT_NO_RANK ||
             !may_be_direct(self, tt_port_open(self, s->send_connection, s->send_peer, TRUE)))
             continue;
-        if (tt_op_stores(s->step.op) && tt_may_place(job, self->rank, l, i, &buffer))
+        if (tt_should_place(job, self->rank, l, i) && tt_may_place(job, self->rank, l, i, &buffer))
             direct[i].how = TT_MOVE_PLACE, direct[i].buffer = (guint8)buffer;
         else if (tt_may_lend(job, self->rank, l, i))
             direct[i].how = TT_MOVE_LEND;
@@ -177,7 +177,9 @@ make_direct(TtRank *self, TtMove *move, Direct direct, gsize first_byte)
     const TtRegion *region = self->region;
 
     if (move->in && may_be_direct(self, move->in))
-        move->flags |= TT_MOVE_DIRECT_IN | (direct.stream ? TT_MOVE_STREAM : 0);
+        move->flags |= TT_MOVE_DIRECT_IN;
+    if (direct.stream && (move->op == TT_OP_RECV || direct.how == TT_MOVE_PLACE))
+        move->flags |= TT_MOVE_STREAM;
     if (!move->out || !direct.how)
         return;
     move->flags |= direct.how;
