@@ -38,7 +38,11 @@ const TtCommand *tt_cmd_find(const char *name); /* NULL if there is none */
 
 #define TT_CLI_ERROR (tt_cli_error_quark())
 GQuark tt_cli_error_quark(void);
-typedef enum { TT_CLI_ERROR_USAGE } TtCliError;
+typedef enum {
+    TT_CLI_ERROR_USAGE,
+    TT_CLI_ERROR_FAILED,
+    TT_CLI_ERROR_HARDWARE /* what it needs is not on this machine */
+} TtCliError;
 
 /* The exit code an error stands for, by domain and code. */
 TtExit tt_exit_code(const GError *error);

@@ -166,7 +166,11 @@ print_bash(void)
            "    case $previous in\n",
            TT_VERSION, commands->str);
     print_values();
-    printf("    show|lint|draw|export) [ \"${COMP_WORDS[1]}\" = topo ] && words=\"%s\" ;;\n", topologies->str);
+    printf("    show|lint|draw|export) [ \"${COMP_WORDS[1]}\" = topo ] && words=\"%s\" ;;\n"
+           "    up) [ \"${COMP_WORDS[1]}\" = lab ] && words=hosts ;;\n"
+           "    exec|down) [ \"${COMP_WORDS[1]}\" = lab ] && words=$(tutti lab list 2>/dev/null | "
+           "cut -d' ' -f1) ;;\n",
+           topologies->str);
     fputs("    esac\n"
           "    if [ -n \"$words\" ]; then\n"
           "        case $current in *,*) lead=${current%,*}, current=${current##*,} ;; esac\n"
@@ -179,6 +183,7 @@ print_bash(void)
           "        case ${COMP_WORDS[1]} in\n"
           "        topo) words=\"list show lint draw export\" ;;\n"
           "        completion) words=bash ;;\n"
+          "        lab) words=\"up exec down list\" ;;\n"
           "        help) words=\"",
           stdout);
     fputs(commands->str, stdout);

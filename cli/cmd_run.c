@@ -2,12 +2,17 @@
  * does. */
 #include "cli/outlets.h"
 #include "cli/progress.h"
+#include "cli/run_backend.h"
+#include "cli/run_rows.h"
 #include "cli/table.h"
 #include "cli/team.h"
 #include "exec/defaults.h"
 #include "exec/exec.h"
 
 #include <stdio.h>
+#include <string.h>
+
+static char *backend_name;
 
 typedef struct {
     const TtOptions *options;
@@ -17,8 +22,7 @@ typedef struct {
     guint n_team; /* processes of the team: ranks, and switches if the plan has some */
     guint n_ranks;
     GPtrArray *timelines;
-    double busbw_sum;
-    guint n_busbw, n_wrong_rows;
+    TtRunRows rows;
     TtProgress progress;
 } Run;
 
@@ -112,16 +116,9 @@ run_plan(Run *r, const TtPlan *plan, const TtCase *c, gboolean record, GError **
         tt_progress_show(&r->progress, "running %s, %s", plan->name, size);
         if (!run_place(r, plan, c, in_place, record && !in_place, &rows[in_place], error))
             return FALSE;
-        r->busbw_sum += rows[in_place].busbw_gbps;
-        r->n_busbw++;
-        r->n_wrong_rows += rows[in_place].wrong > 0;
     }
     tt_progress_wipe(&r->progress);
-    tt_report_add(r->report, &rows[0]);
-    tt_report_add(r->report, &rows[1]);
-    if (tt_report_is_table(r->report))
-        tt_print_run_row(&rows[0], &rows[1]);
-    fflush(stdout);
+    tt_run_rows_add(&r->rows, r->report, &rows[0], &rows[1]);
     return TRUE;
 }
 
@@ -172,16 +169,6 @@ print_heading(const Run *r)
     fflush(stdout);
 }
 
-static void
-print_footer(const Run *r)
-{
-    if (r->options->check)
-        tt_report_comment(r->report, "Out of bounds values : %u %s", r->n_wrong_rows,
-                          r->n_wrong_rows ? "FAILED" : "OK");
-    tt_report_comment(r->report, "Avg bus bandwidth    : %g ",
-                      r->n_busbw ? r->busbw_sum / r->n_busbw : 0);
-}
-
 static gboolean
 start(Run *r, const GArray *cases, GError **error)
 {
@@ -227,8 +214,9 @@ run_cases(Run *r, const GArray *cases, GError **error)
     return TRUE;
 }
 
+/* Our own executor, on processes started here. */
 static int
-run_run(const TtOptions *options, GError **error)
+run_here(const TtOptions *options, GError **error)
 {
     g_autoptr(TtReport) report =
         tt_report_new(options, TT_FIELDS_CALL | TT_FIELDS_PLAN | TT_FIELDS_TIME | TT_FIELDS_WRONG);
@@ -260,12 +248,29 @@ run_run(const TtOptions *options, GError **error)
     if (!good)
         return TT_EXIT_FAILED;
     if (!reports)
-        return r.n_wrong_rows ? TT_EXIT_FAILED : TT_EXIT_GOOD;
-    print_footer(&r);
+        return r.rows.n_wrong ? TT_EXIT_FAILED : TT_EXIT_GOOD;
+    tt_run_rows_finish(&r.rows, report);
     if (!tt_report_finish(report, error) || !tt_outlets_write_timelines(options, timelines, error))
         return TT_EXIT_FAILED;
-    return r.n_wrong_rows ? TT_EXIT_FAILED : TT_EXIT_GOOD;
+    return r.rows.n_wrong ? TT_EXIT_FAILED : TT_EXIT_GOOD;
 }
+
+static int
+run_run(const TtOptions *options, GError **error)
+{
+    const TtBackend *backend;
+
+    if (!backend_name || strcmp(backend_name, "tutti") == 0)
+        return run_here(options, error);
+    backend = tt_run_backend_named(backend_name, error);
+    return backend ? tt_run_backend(options, backend, error) : TT_EXIT_USAGE;
+}
+
+static const GOptionEntry entries[] = {
+    { "backend", 0, 0, G_OPTION_ARG_FILENAME, &backend_name,
+      "whose collectives: tutti (default), or mpi, under mpirun", "NAME" },
+    { NULL },
+};
 
 const TtCommand tt_cmd_run = {
     .name = "run",
@@ -273,8 +278,10 @@ const TtCommand tt_cmd_run = {
     .examples = "  tutti run --ranks 2 -b 1K -e 64M -f 4 --algo ring,tree\n"
                 "  tutti run --ranks 4 -b 8 -e 1M -f 8 -d all -o all\n"
                 "  tutti run --ranks 2 -b 1M --algo double-tree --trace tree.json\n"
-                "      what happened when, to be opened at ui.perfetto.dev\n",
+                "      what happened when, to be opened at ui.perfetto.dev\n"
+                "  mpirun -np 4 tutti run --backend mpi -b 8 -e 64M -f 4\n",
     .options = TT_OPTIONS_SIZES | TT_OPTIONS_CALL | TT_OPTIONS_PLAN | TT_OPTIONS_RANKS |
                TT_OPTIONS_MEASURE | TT_OPTIONS_ROWS | TT_OPTIONS_TRACE | TT_OPTIONS_NETWORK,
+    .own = entries,
     .run = run_run,
 };

@@ -48,6 +48,16 @@ exec_exit(int code)
     }
 }
 
+static TtExit
+cli_exit(int code)
+{
+    switch (code) {
+    case TT_CLI_ERROR_USAGE: return TT_EXIT_USAGE;
+    case TT_CLI_ERROR_HARDWARE: return TT_EXIT_HARDWARE;
+    default: return TT_EXIT_FAILED;
+    }
+}
+
 TtExit
 tt_exit_code(const GError *error)
 {
@@ -70,7 +80,7 @@ tt_exit_code(const GError *error)
     if (domain == TT_NCCL_ERROR)
         return error->code == TT_NCCL_ERROR_FILE ? TT_EXIT_FILE : TT_EXIT_USAGE;
     if (domain == TT_CLI_ERROR)
-        return error->code == TT_CLI_ERROR_USAGE ? TT_EXIT_USAGE : TT_EXIT_FAILED;
+        return cli_exit(error->code);
     if (domain == TT_PLOT_ERROR)
         return error->code == TT_PLOT_ERROR_FILE ? TT_EXIT_FILE : TT_EXIT_FAILED;
     if (domain == TT_UNITS_ERROR || domain == G_OPTION_ERROR || domain == G_CONVERT_ERROR)

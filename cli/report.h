@@ -20,8 +20,9 @@ typedef enum {
     TT_FIELDS_FASTEST = 1 << 4, /* fastest */
     TT_FIELDS_WRONG = 1 << 5,   /* wrong in_place */
     TT_FIELDS_COMPARE = 1 << 6, /* predicted_us measured_us error flag_ns diverges */
-    TT_FIELDS_MEASURED = 1 << 8, /* file table in_place predicted_us measured_us error and both busbw */
-    TT_FIELDS_VERIFY = 1 << 7,  /* cases steps messages seconds verdict message */
+    TT_FIELDS_MEASURED =
+        1 << 8, /* file table in_place predicted_us measured_us error and both busbw */
+    TT_FIELDS_VERIFY = 1 << 7, /* cases steps messages seconds verdict message */
 } TtFields;
 
 /* NAN, -1 and NULL stand for "not known": null in JSON, empty in CSV. Text is borrowed. */

@@ -57,9 +57,10 @@ typedef struct {
     gboolean checksum;              /* of every message */
     TtFault fault;                  /* what shall go wrong; zeroed: nothing */
 
-    const TtLaunch *launch; /* NULL, or all ranks: by this process alone; else those the launch says, of a team
+    const TtLaunch
+        *launch; /* NULL, or all ranks: by this process alone; else those the launch says, of a team
                                spread over processes (n_ranks is then the launch's) */
-    const char *secret;     /* what the processes must know; NULL: nothing */
+    const char *secret; /* what the processes must know; NULL: nothing */
 } TtTeamOptions;
 
 TtTeam *tt_team_start(const TtTeamOptions *options, GError **error);

@@ -38,6 +38,20 @@ sort_wires(const TtTemplate *t, gboolean by_from, guint *first, guint16 *sorted)
             sorted[next[place_of(t, w, by_from)]++] = w;
 }
 
+/* A degraded cable is chosen as if it were whole, for the system does not know. */
+static double
+believed_bytes_per_s(const TtTemplate *t, guint w)
+{
+    const TtWire *wire = &g_array_index(t->wires, TtWire, w);
+    const TtBundle *b = &g_array_index(t->bundles, TtBundle, wire->bundle);
+    guint first_cable = t->wires->len - 2 * t->n_nics;
+
+    if (w < first_cable)
+        return wire->capacity_bytes_per_s;
+    return b->capacity_bytes_per_s *
+           (t->nic_reported_bytes_per_s[(w - first_cable) / 2] / b->bytes_per_s);
+}
+
 void
 tt_graph_init(TtGraph *g, const TtTemplate *t)
 {
@@ -47,7 +61,7 @@ tt_graph_init(TtGraph *g, const TtTemplate *t)
     g->wire = (const TtWire *)(void *)t->wires->data;
     g->cost_ps = g_new(gint64, n + 1);
     for (guint w = 0; w < n; w++) {
-        TtTime move_ps = tt_transfer_ps(REFERENCE_BYTES, g->wire[w].capacity_bytes_per_s);
+        TtTime move_ps = tt_transfer_ps(REFERENCE_BYTES, believed_bytes_per_s(t, w));
 
         g->cost_ps[w] = g->wire[w].latency_ps + MAX(1, move_ps); /* never 0: no cycles */
     }
