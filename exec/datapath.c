@@ -87,7 +87,8 @@ pass_directly(TtRank *self, const TtMove *m, guint8 *out, const guint8 *in)
     switch (m->op) {
     case TT_OP_SEND:
         if (out)
-            self->unit->copy(out, m->src, m->bytes);
+            (m->flags & TT_MOVE_STREAM ? self->unit->stream_copy : self->unit->copy)(out, m->src,
+                                                                                     m->bytes);
         break;
     case TT_OP_RECV_REDUCE_SEND: self->reduce(out, m->src, in, m->bytes); break;
     case TT_OP_RECV_REDUCE: self->reduce(m->dst, m->src, in, m->bytes); break;
@@ -120,7 +121,7 @@ make_direct_move(TtRank *self, const TtMove *m)
         out = m->place;
         info |= TT_INFO_PLACED;
     } else if (m->flags & TT_MOVE_LEND) {
-        *tt_port_lent_at(m->out) = tt_op_stores(m->op) ? m->dst : m->src;
+        *tt_port_lent_at(m->out) = tt_op_receives(m->op) ? m->dst : m->src;
         m->out->lent = m->out->count + 1;
         info |= TT_INFO_LENT;
     } else if (m->out) {

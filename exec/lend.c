@@ -98,11 +98,11 @@ is_ordered_before(const TtJobLane *lane, guint32 i, guint other, guint32 w)
 
 /* --- lending ------------------------------------------------------------------------------------- */
 
-/* The buffer a lent message is in: what the step read if it only sends, else what it stored. */
+/* The buffer a lent message is in: what the step read, else what it stored. */
 static TtBuffer
 lent_buffer(const TtStep *step)
 {
-    return tt_op_stores(step->op) ? step->dst : step->src;
+    return tt_op_receives(step->op) ? step->dst : step->src;
 }
 
 /* What step @w stores was received from the rank that step @i lent to, and sent when it had read that. */
@@ -172,6 +172,24 @@ last_heard_of(const TtJob *job, guint rank, guint lane, guint32 i, guint peer)
     return NONE;
 }
 
+/* By step @i the rank has read a message of this iteration from @peer: *done is how many steps of the same
+ * lane @peer had then finished. The message may have come to another lane that step @i waits for. */
+static gboolean
+has_begun(const TtJob *job, guint rank, guint lane, guint32 i, guint peer, guint32 *done)
+{
+    const TtJobLane *mine = lane_of(job, rank, lane);
+    guint32 heard = last_heard_of(job, rank, lane, i, peer);
+
+    *done = heard == NONE ? 0 : heard + 1;
+    for (guint32 k = 0; heard == NONE && k <= i; k++) {
+        const TtStep *s = &mine->steps[k].step;
+
+        if (s->dep_lane != TT_NO_LANE)
+            heard = last_heard_of(job, rank, s->dep_lane, s->dep_step, peer);
+    }
+    return heard != NONE;
+}
+
 gboolean
 tt_may_place(const TtJob *job, guint rank, guint lane, guint32 i, guint *buffer)
 {
@@ -179,17 +197,17 @@ tt_may_place(const TtJob *job, guint rank, guint lane, guint32 i, guint *buffer)
     guint peer = mine->send_peer, n = job->plan.lanes_per_channel, first = lane / n * n;
     const TtJobLane *other = lane_of(job, peer, lane);
     guint32 there = other_end(job, rank, lane, i, TRUE);
-    guint32 heard = last_heard_of(job, rank, lane, i, peer);
     const TtStep *place;
+    guint32 done;
 
-    if (there == NONE || heard == NONE || heard >= there)
+    if (there == NONE || !has_begun(job, rank, lane, i, peer, &done) || done > there)
         return FALSE;
     place = &other->steps[there].step;
     if ((place->op != TT_OP_RECV && place->op != TT_OP_RECV_COPY_SEND) ||
         !same_span(place, &mine->step))
         return FALSE;
     *buffer = place->dst;
-    for (guint32 k = heard + 1; k < there; k++)
+    for (guint32 k = done; k < there; k++)
         if (touches(job, &other->steps[k].step, place->dst, place))
             return FALSE;
     for (guint l = first; l < first + n; l++) {
@@ -200,6 +218,15 @@ tt_may_place(const TtJob *job, guint rank, guint lane, guint32 i, guint *buffer)
                 return FALSE;
     }
     return TRUE;
+}
+
+gboolean
+tt_should_place(const TtJob *job, guint rank, guint lane, guint32 i)
+{
+    const TtJobLane *mine = lane_of(job, rank, lane);
+    const TtStep *step = &mine->steps[i].step;
+
+    return step->op != TT_OP_COPY_SEND && (tt_op_stores(step->op) || step->src != TT_INPUT);
 }
 
 /* --- last touches -------------------------------------------------------------------------------- */
@@ -222,9 +249,10 @@ tt_is_final(const TtJob *job, guint rank, guint lane, guint32 i)
     const TtJobStep *s = &mine->steps[i];
     guint32 there;
 
-    if (!tt_op_stores(s->step.op) || !is_last_touch(job, mine, i))
+    if (tt_op_stores(s->step.op) && !is_last_touch(job, mine, i))
         return FALSE;
-    if (tt_op_loads(s->step.op) && share_memory(job, s->step.src, s->step.dst))
+    if (tt_op_stores(s->step.op) && tt_op_loads(s->step.op) &&
+        share_memory(job, s->step.src, s->step.dst))
         return FALSE; /* it is in the caches */
     if (s->send_peer == TT_NO_RANK)
         return TRUE;

@@ -21,8 +21,12 @@
 /* Step @i of one round of @lane of @rank, which sends to a rank of this region. */
 gboolean tt_may_lend(const TtJob *job, guint rank, guint lane, guint32 i);
 
-/* ... and stores (tt_op_stores) or sends what it got; *buffer: of the receiver's. */
+/* *buffer: of the receiver's. */
 gboolean tt_may_place(const TtJob *job, guint rank, guint lane, guint32 i, guint *buffer);
+
+/* Placing is quicker than lending: what is sent was stored in this iteration, and if nobody else reads it, its
+ * lines stay in the cache of the core that stores them again in the next, as do those of the place. */
+gboolean tt_should_place(const TtJob *job, guint rank, guint lane, guint32 i);
 
 /* Nothing this rank does later in the iteration, nor the receiver of what the step sends, reads or changes
  * what it stores: it may go past the caches. */

@@ -185,7 +185,7 @@ decide_direct(TtRank *self, guint l)
             out = tt_port_open(self, s->send_connection, s->send_peer, TRUE);
         if (!out || (!may_be_direct(self, out) && !may_lend_to_wire(self, out)))
             continue;
-        if (out->in_memory && tt_op_stores(s->step.op) &&
+        if (out->in_memory && tt_should_place(job, self->rank, l, i) &&
             tt_may_place(job, self->rank, l, i, &buffer))
             direct[i].how = TT_MOVE_PLACE, direct[i].buffer = (guint8)buffer;
         else if (tt_may_lend(job, self->rank, l, i))
@@ -201,10 +201,12 @@ make_direct(TtRank *self, TtMove *move, Direct direct, gsize first_byte)
     const TtRegion *region = self->region;
 
     if (move->in && may_be_direct(self, move->in))
-        move->flags |= TT_MOVE_DIRECT_IN | (direct.stream ? TT_MOVE_STREAM : 0);
+        move->flags |= TT_MOVE_DIRECT_IN;
     if (move->in && may_lend_to_wire(self, move->in) &&
         (move->op == TT_OP_RECV || move->op == TT_OP_RECV_COPY_SEND))
         move->flags |= TT_MOVE_DIRECT_IN | TT_MOVE_WANT;
+    if (direct.stream && (move->op == TT_OP_RECV || direct.how == TT_MOVE_PLACE))
+        move->flags |= TT_MOVE_STREAM;
     if (!move->out || !direct.how)
         return;
     move->flags |= direct.how;

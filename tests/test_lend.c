@@ -31,11 +31,11 @@ letters(const TtPlan *plan, gboolean in_place)
     for (guint32 i = 0; i < job->lanes[0].n_steps; i++) {
         const TtJobStep *s = &job->lanes[0].steps[i];
 
-        g_string_append_c(text, s->send_peer == TT_NO_RANK ? '-'
-                                : tt_op_stores(s->step.op) && tt_may_place(job, 0, 0, i, &buffer)
-                                    ? 'p'
-                                : tt_may_lend(job, 0, 0, i) ? 'l'
-                                                            : 's');
+        g_string_append_c(
+            text, s->send_peer == TT_NO_RANK                                             ? '-'
+                  : tt_should_place(job, 0, 0, i) && tt_may_place(job, 0, 0, i, &buffer) ? 'p'
+                  : tt_may_lend(job, 0, 0, i)                                            ? 'l'
+                                                                                         : 's');
     }
     tt_region_free(region);
     return g_string_free(text, FALSE);
@@ -54,7 +54,7 @@ built_in_plans_do_without_slots(void)
         { "three in a ring: sums on the way are in no buffer", "ring", 3, FALSE, "lsll-" },
         { "in place: what is overwritten comes from another", "ring", 3, TRUE, "ssll-" },
         { "two shots: the last sum goes to one, the others read it", "two-shot", 3, FALSE,
-          "ll-pl--" },
+          "ll-pp--" },
         { "one shot: everyone reads everyone's input", "direct", 3, FALSE, "ll--" },
         { "one shot in place: the sum would overwrite what is read", "direct", 3, TRUE, "ss--" },
     };
@@ -68,7 +68,7 @@ built_in_plans_do_without_slots(void)
     }
 }
 
-/* Rank 1 sends chunk 0 to rank 0, which keeps it and sends it back into rank 1's output. */
+/* Rank 1 sends chunk 0 to rank 0, which sends a chunk back into rank 1's output. */
 static void
 a_place_must_be_left_alone(void)
 {
@@ -98,7 +98,7 @@ a_place_must_be_left_alone(void)
         }
         if (rows[r].after != 9)
             hand_step(&hand, 1, 0, tt_copy(TT_INPUT, TT_OUTPUT, rows[r].after));
-        hand_step(&hand, 0, 0, tt_copy_send(1, TT_INPUT, TT_OUTPUT, 0));
+        hand_step(&hand, 0, 0, tt_send(1, TT_SCRATCH, 0));
         hand_step(&hand, 1, 0, tt_recv(0, TT_OUTPUT, 0));
         plan = hand_plan_done(&hand);
         got = letters(plan, FALSE);

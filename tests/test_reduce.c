@@ -166,7 +166,8 @@ check_one(const TtReduceUnit *unit, TtType type, TtRedop redop, gsize count, gsi
           guint form, Data *d, GRand *random)
 {
     gsize size = tt_type_bytes(type), bytes = count * size, at = GUARD + shift * size;
-    guint two = form & 1, in_place = form & 2;
+    guint two = form & 1, in_place = form & 2, past_caches = form & 4;
+    gsize out_at = past_caches ? at : GUARD; /* past them only if both are aligned alike */
     guint8 *dst = d->dst + at;
 
     randomize(random, type, d->a, sizeof d->a);
@@ -178,15 +179,16 @@ check_one(const TtReduceUnit *unit, TtType type, TtRedop redop, gsize count, gsi
     for (gsize i = 0; i < count; i++)
         reference(type, redop, d->want, d->a + at, d->b, i);
     if (two)
-        unit->reduce2[type][redop](dst, d->out + GUARD, in_place ? dst : d->a + at, d->b, bytes);
+        (past_caches ? unit->stream2 : unit->reduce2)[type][redop](
+            dst, d->out + out_at, in_place ? dst : d->a + at, d->b, bytes);
     else
         unit->reduce[type][redop](dst, in_place ? dst : d->a + at, d->b, bytes);
     CHECK(count_different(type, dst, d->want, bytes) == 0,
           "%s %s %s, %zu elements, shift %zu, form %u", unit->name, tt_type_name(type),
           tt_redop_name(redop), count, shift, form);
-    CHECK(!two || count_different(type, d->out + GUARD, d->want, bytes) == 0,
+    CHECK(!two || count_different(type, d->out + out_at, d->want, bytes) == 0,
           "%s %s %s, %zu, second", unit->name, tt_type_name(type), tt_redop_name(redop), count);
-    CHECK(guards_hold(d->dst, at, bytes) && guards_hold(d->out, GUARD, two ? bytes : 0),
+    CHECK(guards_hold(d->dst, at, bytes) && guards_hold(d->out, out_at, two ? bytes : 0),
           "%s %s %s, %zu elements, shift %zu, form %u writes outside", unit->name,
           tt_type_name(type), tt_redop_name(redop), count, shift, form);
 }
@@ -204,7 +206,7 @@ kernels_agree_with_plain_c(void)
         for (guint type = 0; type < TT_N_TYPES; type++)
             for (guint redop = 0; redop < TT_AVG; redop++)
                 for (guint c = 0; c < G_N_ELEMENTS(counts); c++)
-                    for (guint form = 0; form < 4; form++)
+                    for (guint form = 0; form < 8; form++)
                         check_one(tt_reduce_units()[u], type, redop, counts[c], (c + form) % 5,
                                   form, &data, random);
     g_rand_free(random);
@@ -220,18 +222,20 @@ copies_copy(void)
         const TtReduceUnit *unit = tt_reduce_units()[u];
 
         for (gsize bytes = 0; bytes < 600; bytes++)
-            for (guint form = 0; form < 2; form++) {
+            for (guint form = 0; form < 3; form++) {
                 gsize at = GUARD + bytes % 7;
 
                 randomize(random, TT_INT8, d.a, sizeof d.a);
                 memset(d.dst, 0xee, sizeof d.dst);
                 memset(d.out, 0xee, sizeof d.out);
-                if (form)
+                if (form == 2)
+                    unit->stream_copy(d.dst + at, d.a, bytes);
+                else if (form)
                     unit->copy2(d.dst + at, d.out + GUARD, d.a, bytes);
                 else
                     unit->copy(d.dst + at, d.a, bytes);
                 CHECK(memcmp(d.dst + at, d.a, bytes) == 0 && guards_hold(d.dst, at, bytes) &&
-                          (!form || memcmp(d.out + GUARD, d.a, bytes) == 0),
+                          (form != 1 || memcmp(d.out + GUARD, d.a, bytes) == 0),
                       "%s %zu bytes form %u", unit->name, bytes, form);
             }
     }
