@@ -76,6 +76,17 @@ have_team(Run *r, const TtPlan *plan, GError **error)
     return r->team != NULL;
 }
 
+static void
+set_iterations(TtRow *row, const TtIterationTimes *times)
+{
+    row->min_us = times->min_s * 1e6;
+    row->p50_us = times->p50_s * 1e6;
+    row->p95_us = times->p95_s * 1e6;
+    row->p99_us = times->p99_s * 1e6;
+    row->max_us = times->max_s * 1e6;
+    row->cv = times->cv;
+}
+
 static gboolean
 run_place(Run *r, const TtPlan *plan, const TtCase *c, gboolean in_place, gboolean record,
           TtRow *row, GError **error)
@@ -84,13 +95,16 @@ run_place(Run *r, const TtPlan *plan, const TtCase *c, gboolean in_place, gboole
                              .iterations = r->options->iterations,
                              .in_place = in_place,
                              .check = r->options->check,
-                             .record = record };
+                             .record = record,
+                             .stamps = r->options->per_iteration };
     TtRunResult result = { 0 };
 
     if (!tt_team_run(r->team, plan, &options, &result, error))
         return FALSE;
     *row = tt_row_for(plan, c);
     tt_row_set_time(row, plan->spec.collective, result.time_s);
+    if (r->options->per_iteration)
+        set_iterations(row, &result.iterations);
     row->in_place = in_place;
     row->wrong = r->options->check ? result.wrong : -1;
     if (result.timeline)
@@ -121,6 +135,8 @@ run_plan(Run *r, const TtPlan *plan, const TtCase *c, gboolean record, GError **
     tt_report_add(r->report, &rows[1]);
     if (tt_report_is_table(r->report))
         tt_print_run_row(&rows[0], &rows[1]);
+    if (tt_report_is_table(r->report) && r->options->per_iteration)
+        tt_print_run_iterations(&rows[0], &rows[1]);
     fflush(stdout);
     return TRUE;
 }
@@ -231,7 +247,8 @@ static int
 run_run(const TtOptions *options, GError **error)
 {
     g_autoptr(TtReport) report =
-        tt_report_new(options, TT_FIELDS_CALL | TT_FIELDS_PLAN | TT_FIELDS_TIME | TT_FIELDS_WRONG);
+        tt_report_new(options, TT_FIELDS_CALL | TT_FIELDS_PLAN | TT_FIELDS_TIME | TT_FIELDS_WRONG |
+                                   (options->per_iteration ? TT_FIELDS_ITERATIONS : 0));
     g_autoptr(GPtrArray) timelines =
         g_ptr_array_new_with_free_func((GDestroyNotify)tt_timeline_free);
     g_autoptr(GArray) cases = NULL;
@@ -275,6 +292,7 @@ const TtCommand tt_cmd_run = {
                 "  tutti run --ranks 2 -b 1M --algo double-tree --trace tree.json\n"
                 "      what happened when, to be opened at ui.perfetto.dev\n",
     .options = TT_OPTIONS_SIZES | TT_OPTIONS_CALL | TT_OPTIONS_PLAN | TT_OPTIONS_RANKS |
-               TT_OPTIONS_MEASURE | TT_OPTIONS_ROWS | TT_OPTIONS_TRACE | TT_OPTIONS_NETWORK,
+               TT_OPTIONS_MEASURE | TT_OPTIONS_ROWS | TT_OPTIONS_TRACE | TT_OPTIONS_NETWORK |
+               TT_OPTIONS_ITERATIONS,
     .run = run_run,
 };

@@ -23,7 +23,8 @@ enum {
     TT_OPTIONS_PLOT = 1 << 10,      /* --plot */
     TT_OPTIONS_LIBRARY = 1 << 11,   /* --library --env --constants --launch */
     TT_OPTIONS_NETWORK = 1 << 12, /* --interface --device --streams --meet --rank --hostfile ... */
-    TT_N_OPTION_GROUPS = 13,
+    TT_OPTIONS_ITERATIONS = 1 << 13, /* -I */
+    TT_N_OPTION_GROUPS = 14,
     TT_OPTIONS_CALL = TT_OPTIONS_COLLECTIVE | TT_OPTIONS_ELEMENTS
 };
 
@@ -73,6 +74,8 @@ struct TtOptions {
     double timeout_s;
     gboolean checksum;
     const char *fault; /* NULL: none */
+
+    gboolean per_iteration;
 
     const char *interface, *device;                   /* NULL: chosen */
     gint gid_index;                                   /* -1: chosen */

@@ -309,6 +309,7 @@ check_network(TtOptions *options, GError **error)
     options->hostfile = g_steal_pointer(&tt_raw.hostfile);
     options->secret_file = g_steal_pointer(&tt_raw.secret_file);
     options->checksum = tt_raw.checksum;
+    options->per_iteration = tt_raw.per_iteration;
     options->fault = g_steal_pointer(&tt_raw.fault);
     return TRUE;
 }

@@ -71,6 +71,11 @@ static const GOptionEntry measure_entries[] = {
       "KIND" },
     { NULL },
 };
+static const GOptionEntry iteration_entries[] = {
+    { "per-iteration", 'I', 0, FLAG, &tt_raw.per_iteration,
+      "how single iterations differ: shortest, p50, p95, p99, longest, cv", NULL },
+    { NULL },
+};
 static const GOptionEntry network_entries[] = {
     { "interface", 0, 0, TEXT, &tt_raw.interface, "network interface, or its address", "NAME" },
     { "device", 0, 0, TEXT, &tt_raw.device, "RDMA device, as in mlx5_0 or mlx5_0:1", "NAME" },
@@ -131,4 +136,5 @@ const TtOptionGroup tt_option_groups[TT_N_OPTION_GROUPS] = {
     { "plot", "Plot", plot_entries },
     { "library", "Library", library_entries },
     { "network", "Network", network_entries },
+    { "iterations", "Iterations", iteration_entries },
 };

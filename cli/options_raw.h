@@ -15,6 +15,7 @@ typedef struct {
     char *iterations, *warmup, *check, *transport, *timeout;
     gboolean no_pin, checksum;
     char *fault;
+    gboolean per_iteration;
     char *interface, *device, *gid_index, *streams;
     char *meet, *rank, *hostfile, *secret_file;
     gboolean json, csv, quiet;

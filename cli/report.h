@@ -20,8 +20,10 @@ typedef enum {
     TT_FIELDS_FASTEST = 1 << 4, /* fastest */
     TT_FIELDS_WRONG = 1 << 5,   /* wrong in_place */
     TT_FIELDS_COMPARE = 1 << 6, /* predicted_us measured_us error flag_ns diverges */
-    TT_FIELDS_MEASURED = 1 << 8, /* file table in_place predicted_us measured_us error and both busbw */
-    TT_FIELDS_VERIFY = 1 << 7,  /* cases steps messages seconds verdict message */
+    TT_FIELDS_MEASURED =
+        1 << 8, /* file table in_place predicted_us measured_us error and both busbw */
+    TT_FIELDS_ITERATIONS = 1 << 9, /* min_us p50_us p95_us p99_us max_us cv */
+    TT_FIELDS_VERIFY = 1 << 7,     /* cases steps messages seconds verdict message */
 } TtFields;
 
 /* NAN, -1 and NULL stand for "not known": null in JSON, empty in CSV. Text is borrowed. */
@@ -31,6 +33,7 @@ typedef struct {
     const char *type, *redop;
     gint64 root; /* -1: no root */
     double time_us, algbw_gbps, busbw_gbps;
+    double min_us, p50_us, p95_us, p99_us, max_us, cv; /* of single iterations */
     double bound_us;
     const char *limit, *bottleneck;
     gboolean fastest, in_place;

@@ -238,15 +238,17 @@ advance_all(TtRank *self, TtRecorder *recorders, TtRankState *state, guint *bloc
     return moved;
 }
 
-/* Lanes take turns; when all are blocked the rank waits. */
+/* Lanes take turns; when all are blocked the rank waits. @recorders, @stamp: may be NULL. */
 static inline __attribute__((always_inline)) gboolean
-iterate(TtRank *self, TtRecorder *recorders)
+iterate(TtRank *self, TtRecorder *recorders, TtStamp *stamp)
 {
     TtWait wait = { 0 };
     TtRankState state;
     guint blocked = 0;
 
     tt_fault_strike(self);
+    if (stamp)
+        stamp->begin = tt_ticks_now();
     begin_iteration(self);
     for (;;) {
         gboolean moved = advance_all(self, recorders, &state, &blocked), arrived = FALSE;
@@ -265,6 +267,8 @@ iterate(TtRank *self, TtRecorder *recorders)
             return FALSE;
     }
     average(self);
+    if (stamp)
+        stamp->end = tt_ticks_now();
     self->iteration++;
     self->iterations++;
     return TRUE;
@@ -273,7 +277,13 @@ iterate(TtRank *self, TtRecorder *recorders)
 gboolean
 tt_datapath_run(TtRank *self)
 {
-    return iterate(self, NULL);
+    return iterate(self, NULL, NULL);
+}
+
+gboolean
+tt_datapath_run_stamped(TtRank *self, TtStamp *stamp)
+{
+    return iterate(self, NULL, stamp);
 }
 
 gboolean
@@ -287,5 +297,5 @@ tt_datapath_record(TtRank *self, TtEvent *events, gsize *n_events)
         recorders[l] = (TtRecorder){
             .begin = now, .step = self->lanes[l].free_steps, .events = events, .n_events = n_events
         };
-    return iterate(self, recorders);
+    return iterate(self, recorders, NULL);
 }

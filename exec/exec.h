@@ -57,9 +57,10 @@ typedef struct {
     gboolean checksum;              /* of every message */
     TtFault fault;                  /* what shall go wrong; zeroed: nothing */
 
-    const TtLaunch *launch; /* NULL, or all ranks: by this process alone; else those the launch says, of a team
+    const TtLaunch
+        *launch; /* NULL, or all ranks: by this process alone; else those the launch says, of a team
                                spread over processes (n_ranks is then the launch's) */
-    const char *secret;     /* what the processes must know; NULL: nothing */
+    const char *secret; /* what the processes must know; NULL: nothing */
 } TtTeamOptions;
 
 TtTeam *tt_team_start(const TtTeamOptions *options, GError **error);
@@ -82,14 +83,29 @@ typedef struct {
     gboolean in_place;
     gboolean check;  /* compare with the reference after the timed loop */
     gboolean record; /* one more iteration with a timeline */
+    gboolean
+        stamps; /* note when every timed iteration began and ended, on every rank: some 20 ns each */
 } TtRunOptions;
+
+/* More stamped iterations than this, all ranks and repeats together, are refused. */
+#define TT_MOST_STAMPS 4000000
+
+/* What single iterations took. The time of one is the mean over ranks of the time from the end of the one
+ * before (of the first: from the barrier) to its own, so that mean_s is time_s, over all repeats. A
+ * percentile is the smallest time that so many are no longer than. */
+typedef struct {
+    guint64 n; /* 0: not stamped */
+    double mean_s, min_s, max_s, p50_s, p95_s, p99_s;
+    double stdev_s, cv; /* of the sample; cv = stdev_s / mean_s */
+} TtIterationTimes;
 
 typedef struct {
     double time_s;       /* per iteration, mean over ranks (not switches), median over repeats */
     double min_s, max_s; /* over repeats */
     double
         flag_s; /* one-way flag latency between ranks 0 and 1 measured beside it; 0 for one rank */
-    gint64 wrong;         /* elements off the reference on all ranks; -1 if not checked */
+    gint64 wrong; /* elements off the reference on all ranks; -1 if not checked */
+    TtIterationTimes iterations;
     TtTimeline *timeline; /* owned; NULL unless recorded */
 } TtRunResult;
 

@@ -89,10 +89,11 @@ alloc_results(TtRegion *region)
             n_events += job->lanes[rank * n_lanes + l].n_steps * job->plan.n_rounds;
     }
     job->event_first[n_ranks] = n_events;
-    if (!job->options.record)
-        return TRUE;
-    job->events = tt_region_alloc(region, sizeof *job->events * n_events);
-    return job->events != NULL;
+    if (job->options.record)
+        job->events = tt_region_alloc(region, sizeof *job->events * n_events);
+    if (job->options.stamps)
+        job->stamps = tt_region_alloc(region, sizeof *job->stamps * n_ranks * tt_job_n_stamps(job));
+    return (job->events || !job->options.record) && (job->stamps || !job->options.stamps);
 }
 
 /* Bytes of one connection, and whether all of them fit. Those over wires only use address space here. */
@@ -165,6 +166,7 @@ sign(const TtPlan *plan, const TtRunOptions *options)
     s.repeats = MAX(1, options->repeats);
     s.check = options->check;
     s.record = options->record;
+    s.stamps = options->stamps;
     s.count = spec->count;
     s.plan = tt_signature_hash_plan(plan);
     g_strlcpy(s.algorithm, plan->name, sizeof s.algorithm);

@@ -84,9 +84,10 @@ gboolean tt_program_compile(TtRank *self);
 void tt_program_clear(TtRank *self);
 TtPort *tt_port_open(TtRank *self, guint32 number, guint peer, gboolean sends);
 
-/* datapath.c: one collective. FALSE if the team was aborted. The second writes events, times in
+/* datapath.c: one collective. FALSE if the team was aborted. The last writes events, times in
  * ticks, to @events, which has room for every step, and returns how many. */
 gboolean tt_datapath_run(TtRank *self);
+gboolean tt_datapath_run_stamped(TtRank *self, TtStamp *stamp);
 gboolean tt_datapath_record(TtRank *self, TtEvent *events, gsize *n_events);
 
 /* Ticks of the clock that stamps events; the same clock on all ranks. */

@@ -145,11 +145,16 @@ tt_remote_send_done(TtRemote *self, guint32 number)
         const TtRankBlock *block = &region->ranks[r];
         TtRemoteDone d = { .wrong = block->wrong,
                            .n_events = job->options.record ? block->n_events : 0,
+                           .n_stamps = job->stamps ? tt_job_n_stamps(job) : 0,
+                           .tick_s = block->tick_s,
                            .n_times = job->options.repeats };
 
         g_byte_array_append(bytes, (const guint8 *)&d, sizeof d);
         g_byte_array_append(bytes, (const guint8 *)&job->time_s[r * job->options.repeats],
                             (guint)(sizeof *job->time_s * d.n_times));
+        if (d.n_stamps > 0)
+            g_byte_array_append(bytes, (const guint8 *)(job->stamps + r * d.n_stamps),
+                                (guint)(sizeof *job->stamps * d.n_stamps));
         if (d.n_events > 0)
             g_byte_array_append(bytes, (const guint8 *)(job->events + job->event_first[r]),
                                 (guint)(sizeof *job->events * d.n_events));
@@ -179,11 +184,16 @@ take_done(TtRegion *region, guint rank, TtControlMessage *m)
     if (!take(m, &d, sizeof d) || d.n_times != job->options.repeats ||
         !take(m, &job->time_s[rank * d.n_times], sizeof *job->time_s * d.n_times))
         return FALSE;
+    if (d.n_stamps != (job->stamps ? tt_job_n_stamps(job) : 0) ||
+        (d.n_stamps > 0 &&
+         !take(m, job->stamps + rank * d.n_stamps, sizeof *job->stamps * d.n_stamps)))
+        return FALSE;
     if (d.n_events > 0 &&
         (!job->events || d.n_events > job->event_first[rank + 1] - job->event_first[rank] ||
          !take(m, job->events + job->event_first[rank], sizeof *job->events * d.n_events)))
         return FALSE;
     block->wrong = d.wrong;
+    block->tick_s = d.tick_s;
     block->n_events = d.n_events;
     return TRUE;
 }

@@ -23,10 +23,11 @@ typedef struct {
     TtTrouble trouble;
 } TtRemoteProgress;
 
-/* Of a rank in a DONE message; n_times doubles and n_events TtEvents follow. */
+/* Of a rank in a DONE message; n_times doubles, n_stamps TtStamps and n_events TtEvents follow. */
 typedef struct {
     gint64 wrong;
-    guint64 n_events;
+    guint64 n_events, n_stamps;
+    double tick_s;
     guint32 n_times, pad;
 } TtRemoteDone;
 

@@ -63,6 +63,11 @@ typedef struct {
     guint32 n_steps;
 } TtJobLane;
 
+/* When an iteration began and ended on a rank, in its ticks (tt_ticks_now()). */
+typedef struct {
+    guint64 begin, end;
+} TtStamp;
+
 /* Everything a rank must know to run one plan; read-only while it runs. */
 typedef struct {
     TtPlan plan; /* shape and spec only: no algorithm behind it, usable for ranges */
@@ -78,10 +83,20 @@ typedef struct {
     _Atomic guint64
         *done; /* [rank * done_stride + lane]: steps finished in this job, by the rank */
     gsize done_stride;
-    double *time_s;     /* [rank * repeats + repeat], by the rank */
+    double *time_s; /* [rank * repeats + repeat], by the rank */
+    TtStamp *
+        stamps; /* [(rank * repeats + repeat) * (iterations + 1) + iteration], by the rank; the one after
+                           the last holds when the loop began. NULL: not asked for */
     TtEvent *events;    /* by the rank, from event_first[rank] on; begin and end in ticks */
     gsize *event_first; /* [n_ranks + 1] */
 } TtJob;
+
+/* Stamps a rank writes in a job, one for the beginning of every loop among them. */
+static inline gsize
+tt_job_n_stamps(const TtJob *job)
+{
+    return (gsize)job->options.repeats * ((gsize)job->options.iterations + 1);
+}
 
 typedef enum {
     TT_RANK_BUSY,
@@ -115,7 +130,8 @@ typedef struct {
     _Atomic guint32 finished; /* jobs this rank has finished */
     gint64 wrong;
     gsize n_events;
-    guint32 host; /* ranks with equal numbers share memory; by the parent */
+    double tick_s; /* how long its ticks are; by its process, when it has finished a job */
+    guint32 host;  /* ranks with equal numbers share memory; by the parent */
     TtSignature signature;
     TtAddress address[TT_N_REACHES];
     TtTrouble trouble;

@@ -1,5 +1,6 @@
 /* team_run.c - gives the ranks a job, waits for it, collects what came out.
  */
+#include "exec/iterations.h"
 #include "exec/job.h"
 #include "exec/rank.h"
 #include "exec/team_private.h"
@@ -30,6 +31,12 @@ check_run(const TtTeam *team, const TtPlan *plan, const TtRunOptions *options, G
                     bytes, region->max_bytes);
     else if (options->iterations < 1)
         g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE, "iterations must be at least 1");
+    else if (options->stamps && (guint64)options->iterations * MAX(1, options->repeats) >
+                                    TT_MOST_STAMPS / region->n_ranks)
+        g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
+                    "at most %u iterations of %u ranks can be told apart, not %u",
+                    TT_MOST_STAMPS / region->n_ranks / MAX(1, options->repeats), region->n_ranks,
+                    options->iterations);
     else
         return TRUE;
     return FALSE;
@@ -59,13 +66,16 @@ collect_times(const TtJob *job, TtRunResult *result)
     result->max_s = mean_s[n - 1];
 }
 
-static double
-ticks_to_ps(const TtTeam *team)
+/* How long the ticks of this process's ranks are. */
+static void
+measure_ticks(TtTeam *team)
 {
+    TtRegion *region = team->region;
     guint64 ticks = tt_ticks_now() - team->start_ticks;
     gint64 us = g_get_monotonic_time() - team->start_us;
 
-    return (double)us * 1e6 / (double)MAX(1, ticks);
+    for (guint r = region->first_rank; r < region->first_rank + region->n_local; r++)
+        region->ranks[r].tick_s = (double)us * 1e-6 / (double)MAX(1, ticks);
 }
 
 static TtTimeline *
@@ -77,7 +87,7 @@ collect_timeline(const TtTeam *team, const TtPlan *plan)
         g_strdup_printf("%s, %u ranks, %" G_GUINT64_FORMAT " bytes, measured", plan->name,
                         plan->spec.n_ranks, plan->spec.count * tt_type_bytes(plan->spec.type));
     TtTimeline *timeline = tt_timeline_new(title);
-    double scale = ticks_to_ps(team);
+    double scale = region->ranks[region->first_rank].tick_s * 1e12;
     gint64 zero = G_MAXINT64;
 
     for (guint r = 0; r < region->n_ranks; r++)
@@ -106,6 +116,12 @@ collect(const TtTeam *team, const TtPlan *plan, TtRunResult *result)
     collect_times(&region->job, result);
     for (guint r = 0; options->check && r < region->n_ranks; r++)
         result->wrong += region->ranks[r].wrong;
+    if (options->stamps) {
+        TtIterations *iterations = tt_iterations_read(region);
+
+        tt_iterations_times(iterations, &result->iterations);
+        tt_iterations_free(iterations);
+    }
     if (options->record)
         result->timeline = collect_timeline(team, plan);
 }
@@ -164,6 +180,7 @@ run_as_root(TtTeam *team, const TtPlan *plan, const TtRunOptions *options, TtRun
     go(team, number);
     if (!tt_watch_wait(&team->watch, TT_PHASE_DONE, number, error))
         return FALSE;
+    measure_ticks(team);
     collect(team, plan, result);
     if (team->remote)
         tt_remote_send_result(team->remote, result);
@@ -193,6 +210,7 @@ run_as_other(TtTeam *team, const TtPlan *plan, const TtRunOptions *options, TtRu
     go(team, number);
     if (!tt_watch_wait(&team->watch, TT_PHASE_DONE, number, error))
         return FALSE;
+    measure_ticks(team);
     tt_remote_send_done(team->remote, number);
     return tt_watch_wait_root(&team->watch, TT_PHASE_DONE, number, result, error);
 }

@@ -26,6 +26,14 @@ want 0 - -- $sweep --csv
 for name in time_us algbw_gbps busbw_gbps wrong in_place; do
     head -1 stdout | tr , '\n' | grep -qx $name || fail "no column $name"
 done
+want 0 - -- $sweep -I
+[ "$(grep -c '^# .*place: *min .*p50 .*p95 .*p99 .*max .*cv .*%$' stdout)" -eq 12 ] || fail "-I: $(cat stdout)"
+want 0 - -- $sweep -I --csv
+awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+         { if ($at["min_us"] > $at["p50_us"] || $at["p50_us"] > $at["p95_us"] || $at["p95_us"] > $at["p99_us"] ||
+               $at["p99_us"] > $at["max_us"] || $at["min_us"] <= 0 || $at["cv"] < 0) bad = 1 }
+         END { exit bad || NR != 13 }' stdout || fail "-I --csv: $(cat stdout)"
+want 1 "can be told apart" -- run --ranks 2 -b 1K -n 100000000 -I
 want 0 - -- $sweep --json
 has '"wrong" : 0'
 want 0 - -- run --ranks 2 -b 64K --algo ring -n 2 --trace trace.keep --timeline timeline.keep

@@ -219,6 +219,31 @@ a_run_is_recorded(void)
 }
 
 static void
+iterations_are_told_apart(void)
+{
+    static const char *const transports[] = { "shm", "threads", "tcp" };
+    TtPlanSpec spec = { .n_ranks = 3, .count = 3000, .type = TT_FLOAT32 };
+    TtRunOptions options = { .iterations = 7, .repeats = 3, .stamps = TRUE, .check = TRUE };
+    g_autoptr(TtPlan) plan = tt_plan_new("ring", &spec, NULL);
+
+    for (guint i = 0; i < G_N_ELEMENTS(transports); i++) {
+        g_autoptr(TtTeam) team = start(transports[i], 3);
+        g_autoptr(GError) error = NULL;
+        TtRunResult result = { 0 };
+        const TtIterationTimes *t = &result.iterations;
+
+        tt_team_run(team, plan, &options, &result, &error);
+        CHECK_NO_ERROR(error);
+        CHECK(t->n == 21 && result.wrong == 0, "%s: %lu", transports[i], t->n);
+        CHECK(
+            t->min_s > 0 && t->min_s <= t->p50_s && t->p50_s <= t->p95_s && t->p95_s <= t->p99_s &&
+                t->p99_s <= t->max_s && t->min_s <= t->mean_s && t->mean_s <= t->max_s,
+            "%s: %g %g %g %g %g", transports[i], t->min_s, t->p50_s, t->p95_s, t->p99_s, t->max_s);
+        tt_run_result_clear(&result);
+    }
+}
+
+static void
 bad_requests_are_named(void)
 {
     static const struct {
@@ -263,6 +288,7 @@ main(void)
                               every_type_and_reduction_is_right },
                             { "wrong data is counted", wrong_data_is_counted },
                             { "a run is recorded", a_run_is_recorded },
+                            { "iterations are told apart", iterations_are_told_apart },
                             { "bad requests are named", bad_requests_are_named },
                             CU_TEST_INFO_NULL };
 
