@@ -1,5 +1,6 @@
 /* run - perform a collective on real ranks of this machine, check it, and time it as nccl-tests
  * does. */
+#include "cli/arrivals.h"
 #include "cli/outlets.h"
 #include "cli/progress.h"
 #include "cli/table.h"
@@ -87,16 +88,32 @@ set_iterations(TtRow *row, const TtIterationTimes *times)
     row->cv = times->cv;
 }
 
+/* A row, and what is printed below it. */
+typedef struct {
+    TtRow row;
+    char *arrivals_json;
+    GArray *arrivals; /* TtArrival; NULL: not asked for, or the root's to know */
+} Place;
+
+static void
+place_clear(Place *place)
+{
+    g_clear_pointer(&place->arrivals_json, g_free);
+    g_clear_pointer(&place->arrivals, g_array_unref);
+}
+
 static gboolean
 run_place(Run *r, const TtPlan *plan, const TtCase *c, gboolean in_place, gboolean record,
-          TtRow *row, GError **error)
+          Place *place, GError **error)
 {
+    TtRow *row = &place->row;
     TtRunOptions options = { .warmup = r->options->warmup,
                              .iterations = r->options->iterations,
                              .in_place = in_place,
                              .check = r->options->check,
                              .record = record,
-                             .stamps = r->options->per_iteration };
+                             .stamps = r->options->per_iteration || r->options->arrivals,
+                             .arrivals = r->options->arrivals };
     TtRunResult result = { 0 };
 
     if (!tt_team_run(r->team, plan, &options, &result, error))
@@ -107,38 +124,54 @@ run_place(Run *r, const TtPlan *plan, const TtCase *c, gboolean in_place, gboole
         set_iterations(row, &result.iterations);
     row->in_place = in_place;
     row->wrong = r->options->check ? result.wrong : -1;
+    if (result.arrivals)
+        row->arrivals = place->arrivals_json = tt_arrivals_to_json(result.arrivals);
+    place->arrivals = g_steal_pointer(&result.arrivals);
     if (result.timeline)
         g_ptr_array_add(r->timelines, g_steal_pointer(&result.timeline));
     tt_run_result_clear(&result);
     return TRUE;
 }
 
+static void
+report_places(Run *r, const Place *places)
+{
+    static const char *const names[] = { "out of place", "in place" };
+
+    for (guint i = 0; i < 2; i++)
+        tt_report_add(r->report, &places[i].row);
+    if (!tt_report_is_table(r->report))
+        return;
+    tt_print_run_row(&places[0].row, &places[1].row);
+    if (r->options->per_iteration)
+        tt_print_run_iterations(&places[0].row, &places[1].row);
+    for (guint i = 0; i < 2 && places[i].arrivals; i++)
+        tt_print_arrivals(names[i], places[i].arrivals, r->options->iterations);
+}
+
 static gboolean
 run_plan(Run *r, const TtPlan *plan, const TtCase *c, gboolean record, GError **error)
 {
-    TtRow rows[2];
+    Place places[2] = { 0 };
+    gboolean good = have_team(r, plan, error);
 
-    if (!have_team(r, plan, error))
-        return FALSE;
-    for (guint in_place = 0; in_place < 2; in_place++) {
+    for (guint in_place = 0; good && in_place < 2; in_place++) {
         g_autofree char *size = tt_format_bytes(c->bytes);
+        TtRow *row = &places[in_place].row;
 
         tt_progress_show(&r->progress, "running %s, %s", plan->name, size);
-        if (!run_place(r, plan, c, in_place, record && !in_place, &rows[in_place], error))
-            return FALSE;
-        r->busbw_sum += rows[in_place].busbw_gbps;
+        good = run_place(r, plan, c, in_place, record && !in_place, &places[in_place], error);
+        r->busbw_sum += row->busbw_gbps;
         r->n_busbw++;
-        r->n_wrong_rows += rows[in_place].wrong > 0;
+        r->n_wrong_rows += row->wrong > 0;
     }
     tt_progress_wipe(&r->progress);
-    tt_report_add(r->report, &rows[0]);
-    tt_report_add(r->report, &rows[1]);
-    if (tt_report_is_table(r->report))
-        tt_print_run_row(&rows[0], &rows[1]);
-    if (tt_report_is_table(r->report) && r->options->per_iteration)
-        tt_print_run_iterations(&rows[0], &rows[1]);
+    if (good)
+        report_places(r, places);
     fflush(stdout);
-    return TRUE;
+    place_clear(&places[0]);
+    place_clear(&places[1]);
+    return good;
 }
 
 /* One size; with "auto" the executor chooses, with "all" what cannot be is left out. */
@@ -228,6 +261,13 @@ check_request(const Run *r, const GArray *cases, GError **error)
         if (!plan)
             return FALSE;
     }
+    if ((options->per_iteration || options->arrivals) &&
+        options->iterations > TT_MOST_STAMPS / r->n_ranks) {
+        g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
+                    "-n %u: at most %u iterations of %u ranks can be told apart",
+                    options->iterations, TT_MOST_STAMPS / r->n_ranks, r->n_ranks);
+        return FALSE;
+    }
     return tt_outlets_check(options, error);
 }
 
@@ -248,7 +288,8 @@ run_run(const TtOptions *options, GError **error)
 {
     g_autoptr(TtReport) report =
         tt_report_new(options, TT_FIELDS_CALL | TT_FIELDS_PLAN | TT_FIELDS_TIME | TT_FIELDS_WRONG |
-                                   (options->per_iteration ? TT_FIELDS_ITERATIONS : 0));
+                                   (options->per_iteration ? TT_FIELDS_ITERATIONS : 0) |
+                                   (options->arrivals ? TT_FIELDS_ARRIVALS : 0));
     g_autoptr(GPtrArray) timelines =
         g_ptr_array_new_with_free_func((GDestroyNotify)tt_timeline_free);
     g_autoptr(GArray) cases = NULL;

@@ -23,7 +23,7 @@ enum {
     TT_OPTIONS_PLOT = 1 << 10,      /* --plot */
     TT_OPTIONS_LIBRARY = 1 << 11,   /* --library --env --constants --launch */
     TT_OPTIONS_NETWORK = 1 << 12, /* --interface --device --streams --meet --rank --hostfile ... */
-    TT_OPTIONS_ITERATIONS = 1 << 13, /* -I */
+    TT_OPTIONS_ITERATIONS = 1 << 13, /* -I --arrivals */
     TT_N_OPTION_GROUPS = 14,
     TT_OPTIONS_CALL = TT_OPTIONS_COLLECTIVE | TT_OPTIONS_ELEMENTS
 };
@@ -75,7 +75,7 @@ struct TtOptions {
     gboolean checksum;
     const char *fault; /* NULL: none */
 
-    gboolean per_iteration;
+    gboolean per_iteration, arrivals;
 
     const char *interface, *device;                   /* NULL: chosen */
     gint gid_index;                                   /* -1: chosen */

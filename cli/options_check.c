@@ -310,6 +310,7 @@ check_network(TtOptions *options, GError **error)
     options->secret_file = g_steal_pointer(&tt_raw.secret_file);
     options->checksum = tt_raw.checksum;
     options->per_iteration = tt_raw.per_iteration;
+    options->arrivals = tt_raw.arrivals;
     options->fault = g_steal_pointer(&tt_raw.fault);
     return TRUE;
 }

@@ -74,6 +74,8 @@ static const GOptionEntry measure_entries[] = {
 static const GOptionEntry iteration_entries[] = {
     { "per-iteration", 'I', 0, FLAG, &tt_raw.per_iteration,
       "how single iterations differ: shortest, p50, p95, p99, longest, cv", NULL },
+    { "arrivals", 0, 0, FLAG, &tt_raw.arrivals, "when each rank came, and whom it waited for",
+      NULL },
     { NULL },
 };
 static const GOptionEntry network_entries[] = {

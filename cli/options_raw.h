@@ -15,7 +15,7 @@ typedef struct {
     char *iterations, *warmup, *check, *transport, *timeout;
     gboolean no_pin, checksum;
     char *fault;
-    gboolean per_iteration;
+    gboolean per_iteration, arrivals;
     char *interface, *device, *gid_index, *streams;
     char *meet, *rank, *hostfile, *secret_file;
     gboolean json, csv, quiet;

@@ -46,6 +46,7 @@ const TtField tt_fields[] = {
     FIELD(fastest, TT_CELL_FLAG, TT_FIELDS_FASTEST),
     FIELD(wrong, TT_CELL_SIGNED, TT_FIELDS_WRONG),
     FIELD(diverges, TT_CELL_TEXT, TT_FIELDS_COMPARE),
+    FIELD(arrivals, TT_CELL_JSON, TT_FIELDS_ARRIVALS),
     FIELD(cases, TT_CELL_COUNT, TT_FIELDS_VERIFY),
     FIELD(steps, TT_CELL_COUNT, TT_FIELDS_VERIFY),
     FIELD(messages, TT_CELL_COUNT, TT_FIELDS_VERIFY),
@@ -101,13 +102,19 @@ tt_row_set_time(TtRow *row, TtCollective collective, double time_s)
     row->busbw_gbps = row->algbw_gbps * tt_collective_bus_factor(collective, row->ranks);
 }
 
+static gboolean
+is_text(const TtField *f)
+{
+    return f->kind == TT_CELL_TEXT || f->kind == TT_CELL_JSON;
+}
+
 static void
 row_free(gpointer data)
 {
     TtRow *row = data;
 
     for (const TtField *f = tt_fields; f->name; f++)
-        if (f->kind == TT_CELL_TEXT)
+        if (is_text(f))
             g_free(*(char **)tt_field_of(row, f));
     g_free(row);
 }
@@ -118,7 +125,7 @@ row_copy(const TtRow *row)
     TtRow *copy = g_memdup2(row, sizeof *row);
 
     for (const TtField *f = tt_fields; f->name; f++)
-        if (f->kind == TT_CELL_TEXT)
+        if (is_text(f))
             *(char **)tt_field_of(copy, f) = g_strdup(*(char *const *)tt_field_of(row, f));
     return copy;
 }
@@ -163,6 +170,7 @@ append_cell(GString *line, const TtRow *row, const TtField *f)
             g_string_append(line, g_ascii_dtostr(number, sizeof number, *(const double *)cell));
         break;
     case TT_CELL_FLAG: g_string_append(line, *(const gboolean *)cell ? "true" : "false"); break;
+    case TT_CELL_JSON: break;
     }
 }
 
@@ -173,7 +181,7 @@ append_csv_line(GString *text, guint fields, const TtRow *row)
     gboolean first = TRUE;
 
     for (const TtField *f = tt_fields; f->name; f++) {
-        if (f->fields && !(f->fields & fields))
+        if ((f->fields && !(f->fields & fields)) || f->kind == TT_CELL_JSON)
             continue;
         if (!first)
             g_string_append_c(text, ',');

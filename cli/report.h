@@ -23,6 +23,7 @@ typedef enum {
     TT_FIELDS_MEASURED =
         1 << 8, /* file table in_place predicted_us measured_us error and both busbw */
     TT_FIELDS_ITERATIONS = 1 << 9, /* min_us p50_us p95_us p99_us max_us cv */
+    TT_FIELDS_ARRIVALS = 1 << 10,  /* arrivals */
     TT_FIELDS_VERIFY = 1 << 7,     /* cases steps messages seconds verdict message */
 } TtFields;
 
@@ -46,6 +47,7 @@ typedef struct {
     guint64 cases, steps, messages;
     double seconds;
     const char *verdict, *message;
+    const char *arrivals; /* JSON */
 } TtRow;
 
 /* A row that says what @plan does in @c and nothing about time yet. Borrows the plan's name. */

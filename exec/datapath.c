@@ -238,11 +238,36 @@ advance_all(TtRank *self, TtRecorder *recorders, TtRankState *state, guint *bloc
     return moved;
 }
 
+/* A wait that is being counted. */
+typedef struct {
+    guint64 since; /* 0: none */
+    guint32 peer;
+    TtRankState state;
+} TtWaiting;
+
+/* The rank begins (or goes on) to wait, as @state says; or it does not: TT_RANK_BUSY. */
+static inline void
+count_wait(TtRank *self, TtWaiting *waiting, TtRankState state, guint32 peer)
+{
+    gboolean goes_on = waiting->since != 0 && waiting->state == state && waiting->peer == peer;
+    guint64 now;
+
+    if (goes_on || (waiting->since == 0 && state == TT_RANK_BUSY))
+        return;
+    now = tt_ticks_now();
+    if (waiting->since != 0 && waiting->state == TT_RANK_WAITS_MESSAGE)
+        self->waited[waiting->peer].message += now - waiting->since;
+    if (waiting->since != 0 && waiting->state == TT_RANK_WAITS_SLOT)
+        self->waited[waiting->peer].slot += now - waiting->since;
+    *waiting = (TtWaiting){ state == TT_RANK_BUSY ? 0 : now, peer, state };
+}
+
 /* Lanes take turns; when all are blocked the rank waits. @recorders, @stamp: may be NULL. */
 static inline __attribute__((always_inline)) gboolean
 iterate(TtRank *self, TtRecorder *recorders, TtStamp *stamp)
 {
     TtWait wait = { 0 };
+    TtWaiting waiting = { 0 };
     TtRankState state;
     guint blocked = 0;
 
@@ -252,18 +277,22 @@ iterate(TtRank *self, TtRecorder *recorders, TtStamp *stamp)
     begin_iteration(self);
     for (;;) {
         gboolean moved = advance_all(self, recorders, &state, &blocked), arrived = FALSE;
+        guint peer;
 
         if (self->has_wires && !tt_wires_pump(self, &arrived))
             return FALSE;
         if (moved && wait.tries > 0)
             tt_wait_over(self, &wait);
+        if (stamp && self->waited && moved)
+            count_wait(self, &waiting, TT_RANK_BUSY, TT_NO_RANK);
         if (state == TT_RANK_BUSY)
             break;
         if (arrived)
             continue;
-        if (state == TT_RANK_TROUBLED ||
-            !tt_wait(self, &wait, state, peer_waited_for(self, self->lanes[blocked].at, state),
-                     blocked))
+        peer = peer_waited_for(self, self->lanes[blocked].at, state);
+        if (stamp && self->waited && !moved)
+            count_wait(self, &waiting, state, peer);
+        if (state == TT_RANK_TROUBLED || !tt_wait(self, &wait, state, peer, blocked))
             return FALSE;
     }
     average(self);

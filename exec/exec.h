@@ -85,7 +85,23 @@ typedef struct {
     gboolean record; /* one more iteration with a timeline */
     gboolean
         stamps; /* note when every timed iteration began and ended, on every rank: some 20 ns each */
+    gboolean arrivals; /* with stamps: who came late, and who waited for whom */
 } TtRunOptions;
+
+/* When a rank came to the timed iterations, and whom it waited for; times are means over iterations unless said
+ * otherwise. Ranks of one machine share a clock; those of different machines are compared from where their
+ * loops began, which is as exact as a barrier. */
+typedef struct {
+    guint32 rank;
+    double after_s, most_after_s; /* how long after the first rank it began; the most */
+    guint64 n_late;               /* iterations it was late to: it began last, and after the next
+                                     to last by more than a tenth of the iteration's time */
+    double late_s;                /* by how much: median of those */
+    double wait_message_s, wait_slot_s; /* it stood waiting for messages, and for free slots */
+    guint32 waits_for;                  /* for whom longest; TT_NO_RANK: it never waited */
+    double waits_for_s;
+    double awaited_s; /* all others together stood waiting for it */
+} TtArrival;
 
 /* More stamped iterations than this, all ranks and repeats together, are refused. */
 #define TT_MOST_STAMPS 4000000
@@ -106,6 +122,7 @@ typedef struct {
         flag_s; /* one-way flag latency between ranks 0 and 1 measured beside it; 0 for one rank */
     gint64 wrong; /* elements off the reference on all ranks; -1 if not checked */
     TtIterationTimes iterations;
+    GArray *arrivals;     /* TtArrival, by rank; owned; NULL unless asked for */
     TtTimeline *timeline; /* owned; NULL unless recorded */
 } TtRunResult;
 

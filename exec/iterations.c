@@ -26,6 +26,8 @@ tt_iterations_free(TtIterations *self)
     g_free(self->loop_s);
     g_free(self->begin_s);
     g_free(self->end_s);
+    g_free(self->message_s);
+    g_free(self->slot_s);
     g_free(self);
 }
 
@@ -50,6 +52,22 @@ zero_of(const TtRegion *region, guint n_ranks, guint rank, guint loop)
     return zero;
 }
 
+static void
+read_waits(TtIterations *self, const TtRegion *region)
+{
+    guint n = self->n_ranks;
+
+    self->message_s = g_new0(double, (gsize)n *n);
+    self->slot_s = g_new0(double, (gsize)n *n);
+    for (guint r = 0; r < n; r++)
+        for (guint peer = 0; peer < n; peer++) {
+            const TtWaited *w = &region->job.waited[(gsize)r * region->n_ranks + peer];
+
+            self->message_s[r * n + peer] = (double)w->message * region->ranks[r].tick_s;
+            self->slot_s[r * n + peer] = (double)w->slot * region->ranks[r].tick_s;
+        }
+}
+
 TtIterations *
 tt_iterations_read(const TtRegion *region)
 {
@@ -70,6 +88,8 @@ tt_iterations_read(const TtRegion *region)
                 self->end_s[at * n + i] = (double)(gint64)(stamps[i].end - zero) * tick_s;
             }
         }
+    if (job->waited)
+        read_waits(self, region);
     return self;
 }
 
@@ -100,6 +120,17 @@ percentile(const double *sorted, guint64 n, double share)
     return sorted[MAX(1, (guint64)ceil(share * (double)n - 1e-9)) - 1];
 }
 
+/* Mean over ranks; @k counts through all loops. */
+static double
+mean_duration_s(const TtIterations *self, guint64 k)
+{
+    double sum = 0;
+
+    for (guint r = 0; r < self->n_ranks; r++)
+        sum += duration_s(self, r, (guint)(k / self->per_loop), (guint)(k % self->per_loop));
+    return sum / self->n_ranks;
+}
+
 void
 tt_iterations_times(const TtIterations *self, TtIterationTimes *times)
 {
@@ -107,13 +138,8 @@ tt_iterations_times(const TtIterations *self, TtIterationTimes *times)
     g_autofree double *time_s = g_new0(double, n);
     double sum = 0, squares = 0;
 
-    for (guint64 k = 0; k < n; k++) {
-        for (guint r = 0; r < self->n_ranks; r++)
-            time_s[k] +=
-                duration_s(self, r, (guint)(k / self->per_loop), (guint)(k % self->per_loop)) /
-                self->n_ranks;
-        sum += time_s[k];
-    }
+    for (guint64 k = 0; k < n; k++)
+        sum += time_s[k] = mean_duration_s(self, k);
     qsort(time_s, n, sizeof *time_s, compare_doubles);
     *times = (TtIterationTimes){ .n = n,
                                  .mean_s = sum / (double)n,
@@ -126,4 +152,103 @@ tt_iterations_times(const TtIterations *self, TtIterationTimes *times)
         squares += (time_s[k] - times->mean_s) * (time_s[k] - times->mean_s);
     times->stdev_s = n > 1 ? sqrt(squares / (double)(n - 1)) : 0;
     times->cv = times->mean_s > 0 ? times->stdev_s / times->mean_s : 0;
+}
+
+/* --- who was late -------------------------------------------------------------------------------- */
+
+/* Later than the next to last by more than this share of the iteration's time: late. */
+#define LATE_SHARE 0.1
+
+static double
+begin_s(const TtIterations *self, guint rank, guint64 k)
+{
+    return self->begin_s[(gsize)rank * self->n_loops * self->per_loop + k];
+}
+
+/* How long after the first each rank began iteration @k. Returns who was late, TT_NO_RANK if nobody was, and
+ * by how much. */
+static guint32
+judge(const TtIterations *self, guint64 k, GArray *arrivals, double *late_s)
+{
+    double first = begin_s(self, 0, k), last = first, next = -G_MAXDOUBLE;
+    guint32 latest = 0;
+
+    for (guint r = 1; r < self->n_ranks; r++) {
+        double at = begin_s(self, r, k);
+
+        first = MIN(first, at);
+        next = MAX(next, MIN(last, at));
+        latest = at > last ? r : latest;
+        last = MAX(last, at);
+    }
+    for (guint r = 0; r < self->n_ranks; r++) {
+        TtArrival *a = &g_array_index(arrivals, TtArrival, r);
+        double after = begin_s(self, r, k) - first;
+
+        a->after_s += after / ((double)self->n_loops * self->per_loop);
+        a->most_after_s = MAX(a->most_after_s, after);
+    }
+    *late_s = last - next;
+    return self->n_ranks > 1 && *late_s > LATE_SHARE * mean_duration_s(self, k) ? latest
+                                                                                : TT_NO_RANK;
+}
+
+/* Of the @n iterations, those to which @rank was late. */
+static void
+sum_up_lateness(TtArrival *a, guint64 n, const guint32 *late, const double *late_s)
+{
+    g_autofree double *of_rank = g_new(double, n);
+
+    for (guint64 k = 0; k < n; k++)
+        if (late[k] == a->rank)
+            of_rank[a->n_late++] = late_s[k];
+    qsort(of_rank, a->n_late, sizeof *of_rank, compare_doubles);
+    if (a->n_late > 0)
+        a->late_s = percentile(of_rank, a->n_late, 0.5);
+}
+
+static void
+add_waits(const TtIterations *self, GArray *arrivals)
+{
+    guint n = self->n_ranks;
+    double iterations = (double)self->n_loops * self->per_loop;
+
+    for (guint r = 0; r < n; r++) {
+        TtArrival *a = &g_array_index(arrivals, TtArrival, r);
+
+        for (guint peer = 0; peer < n; peer++) {
+            double message_s = self->message_s[r * n + peer] / iterations;
+            double slot_s = self->slot_s[r * n + peer] / iterations;
+
+            a->wait_message_s += message_s;
+            a->wait_slot_s += slot_s;
+            g_array_index(arrivals, TtArrival, peer).awaited_s += message_s + slot_s;
+            if (message_s + slot_s > a->waits_for_s) {
+                a->waits_for = peer;
+                a->waits_for_s = message_s + slot_s;
+            }
+        }
+    }
+}
+
+GArray *
+tt_iterations_arrivals(const TtIterations *self)
+{
+    GArray *arrivals = g_array_new(FALSE, TRUE, sizeof(TtArrival));
+    guint64 n = (guint64)self->n_loops * self->per_loop;
+    g_autofree double *late_s = g_new(double, n);
+    g_autofree guint32 *late = g_new(guint32, n);
+
+    for (guint r = 0; r < self->n_ranks; r++) {
+        TtArrival a = { .rank = r, .waits_for = TT_NO_RANK };
+
+        g_array_append_val(arrivals, a);
+    }
+    for (guint64 k = 0; k < n; k++)
+        late[k] = judge(self, k, arrivals, &late_s[k]);
+    for (guint r = 0; r < self->n_ranks; r++)
+        sum_up_lateness(&g_array_index(arrivals, TtArrival, r), n, late, late_s);
+    if (self->message_s)
+        add_waits(self, arrivals);
+    return arrivals;
 }

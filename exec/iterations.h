@@ -1,4 +1,4 @@
-/* iterations.h - what the stamps of a job say: how long single iterations took.
+/* iterations.h - what the stamps of a job say: how long single iterations took, and who came late to them.
  */
 #pragma once
 #include "exec/shared.h"
@@ -9,6 +9,8 @@ typedef struct {
     guint n_ranks, n_loops, per_loop; /* ranks: not switches */
     double *loop_s;                   /* [rank * n_loops + loop]: when it began */
     double *begin_s, *end_s;          /* [(rank * n_loops + loop) * per_loop + i] */
+    double *message_s,
+        *slot_s; /* [rank * n_ranks + peer]: waited for it in all; NULL: not counted */
 } TtIterations;
 
 /* region->job has been run, with stamps. Caller frees. */
@@ -17,3 +19,6 @@ TtIterations *tt_iterations_new(guint n_ranks, guint n_loops, guint per_loop); /
 void tt_iterations_free(TtIterations *self);
 
 void tt_iterations_times(const TtIterations *self, TtIterationTimes *times);
+
+/* TtArrival of every rank. Caller frees with g_array_unref(). */
+GArray *tt_iterations_arrivals(const TtIterations *self);

@@ -93,7 +93,10 @@ alloc_results(TtRegion *region)
         job->events = tt_region_alloc(region, sizeof *job->events * n_events);
     if (job->options.stamps)
         job->stamps = tt_region_alloc(region, sizeof *job->stamps * n_ranks * tt_job_n_stamps(job));
-    return (job->events || !job->options.record) && (job->stamps || !job->options.stamps);
+    if (job->options.arrivals)
+        job->waited = tt_region_alloc(region, sizeof *job->waited * n_ranks * n_ranks);
+    return (job->events || !job->options.record) && (job->stamps || !job->options.stamps) &&
+           (job->waited || !job->options.arrivals);
 }
 
 /* Bytes of one connection, and whether all of them fit. Those over wires only use address space here. */
@@ -167,6 +170,7 @@ sign(const TtPlan *plan, const TtRunOptions *options)
     s.check = options->check;
     s.record = options->record;
     s.stamps = options->stamps;
+    s.arrivals = options->arrivals;
     s.count = spec->count;
     s.plan = tt_signature_hash_plan(plan);
     g_strlcpy(s.algorithm, plan->name, sizeof s.algorithm);

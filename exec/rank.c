@@ -245,6 +245,17 @@ prepare_stamps(TtRank *self, guint repeat)
     return stamps;
 }
 
+static void
+prepare_waited(TtRank *self)
+{
+    const TtJob *job = &self->region->job;
+    gsize n = self->region->n_ranks;
+
+    self->waited = job->waited ? job->waited + self->rank * n : NULL;
+    if (self->waited)
+        memset(self->waited, 0, n * sizeof *self->waited);
+}
+
 static gboolean
 run_timed(TtRank *self)
 {
@@ -253,6 +264,7 @@ run_timed(TtRank *self)
 
     if (!run_many(self, job->options.warmup))
         return FALSE;
+    prepare_waited(self);
     for (guint r = 0; r < job->options.repeats; r++) {
         TtStamp *stamps = prepare_stamps(self, r);
         double start;

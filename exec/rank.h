@@ -70,6 +70,7 @@ typedef struct {
     GArray *moves; /* TtMove */
     GArray *deps;  /* TtDep; the first is not used */
     guint64 iteration;
+    TtWaited *waited; /* [n_ranks], in the job; NULL: not to be counted */
     TtReduce reduce;
     TtReduce2 reduce2;
     guint8 *vector[TT_N_BUFFERS]; /* address element 0 of the vector has, or would have */

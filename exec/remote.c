@@ -102,6 +102,7 @@ tt_remote_send_result(TtRemote *self, const TtRunResult *result)
     TtRunResult bare = *result;
 
     bare.timeline = NULL;
+    bare.arrivals = NULL;
     tell_all(self, TT_REMOTE_RESULT, &bare, sizeof bare);
 }
 
@@ -147,7 +148,8 @@ tt_remote_send_done(TtRemote *self, guint32 number)
                            .n_events = job->options.record ? block->n_events : 0,
                            .n_stamps = job->stamps ? tt_job_n_stamps(job) : 0,
                            .tick_s = block->tick_s,
-                           .n_times = job->options.repeats };
+                           .n_times = job->options.repeats,
+                           .n_waited = job->waited ? region->n_ranks : 0 };
 
         g_byte_array_append(bytes, (const guint8 *)&d, sizeof d);
         g_byte_array_append(bytes, (const guint8 *)&job->time_s[r * job->options.repeats],
@@ -155,6 +157,9 @@ tt_remote_send_done(TtRemote *self, guint32 number)
         if (d.n_stamps > 0)
             g_byte_array_append(bytes, (const guint8 *)(job->stamps + r * d.n_stamps),
                                 (guint)(sizeof *job->stamps * d.n_stamps));
+        if (d.n_waited > 0)
+            g_byte_array_append(bytes, (const guint8 *)(job->waited + (gsize)r * d.n_waited),
+                                (guint)(sizeof *job->waited * d.n_waited));
         if (d.n_events > 0)
             g_byte_array_append(bytes, (const guint8 *)(job->events + job->event_first[r]),
                                 (guint)(sizeof *job->events * d.n_events));
@@ -187,6 +192,10 @@ take_done(TtRegion *region, guint rank, TtControlMessage *m)
     if (d.n_stamps != (job->stamps ? tt_job_n_stamps(job) : 0) ||
         (d.n_stamps > 0 &&
          !take(m, job->stamps + rank * d.n_stamps, sizeof *job->stamps * d.n_stamps)))
+        return FALSE;
+    if (d.n_waited != (job->waited ? region->n_ranks : 0) ||
+        (d.n_waited > 0 &&
+         !take(m, job->waited + (gsize)rank * d.n_waited, sizeof *job->waited * d.n_waited)))
         return FALSE;
     if (d.n_events > 0 &&
         (!job->events || d.n_events > job->event_first[rank + 1] - job->event_first[rank] ||

@@ -23,12 +23,12 @@ typedef struct {
     TtTrouble trouble;
 } TtRemoteProgress;
 
-/* Of a rank in a DONE message; n_times doubles, n_stamps TtStamps and n_events TtEvents follow. */
+/* Of a rank in a DONE message; n_times doubles, n_stamps TtStamps, n_waited TtWaited and n_events TtEvents follow. */
 typedef struct {
     gint64 wrong;
     guint64 n_events, n_stamps;
     double tick_s;
-    guint32 n_times, pad;
+    guint32 n_times, n_waited;
 } TtRemoteDone;
 
 /* What a process tells when all have met. */

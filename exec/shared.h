@@ -68,6 +68,11 @@ typedef struct {
     guint64 begin, end;
 } TtStamp;
 
+/* How long a rank stood waiting for another in its timed loops, in its ticks. */
+typedef struct {
+    guint64 message, slot;
+} TtWaited;
+
 /* Everything a rank must know to run one plan; read-only while it runs. */
 typedef struct {
     TtPlan plan; /* shape and spec only: no algorithm behind it, usable for ranges */
@@ -87,6 +92,7 @@ typedef struct {
     TtStamp *
         stamps; /* [(rank * repeats + repeat) * (iterations + 1) + iteration], by the rank; the one after
                            the last holds when the loop began. NULL: not asked for */
+    TtWaited *waited;   /* [rank * n_ranks of the team + peer], by the rank; NULL: not asked for */
     TtEvent *events;    /* by the rank, from event_first[rank] on; begin and end in ticks */
     gsize *event_first; /* [n_ranks + 1] */
 } TtJob;

@@ -68,7 +68,8 @@ field_text(const TtSignature *s, guint field)
     case 11: return number_text("check", s->check);
     case 12: return number_text("recording", s->record);
     case 13: return number_text("stamps", s->stamps);
-    case 14: return g_strdup_printf("plan %016" G_GINT64_MODIFIER "x", s->plan);
+    case 14: return number_text("arrivals", s->arrivals);
+    case 15: return g_strdup_printf("plan %016" G_GINT64_MODIFIER "x", s->plan);
     default: return NULL;
     }
 }

@@ -5,7 +5,7 @@
 
 typedef struct {
     guint32 collective, type, redop, root, in_place, n_ranks;
-    guint32 warmup, iterations, repeats, check, record, stamps;
+    guint32 warmup, iterations, repeats, check, record, stamps, arrivals;
     guint64 count;
     guint64 plan; /* hash of every step of every rank, and of what shapes them */
     char algorithm[48];

@@ -31,6 +31,8 @@ check_run(const TtTeam *team, const TtPlan *plan, const TtRunOptions *options, G
                     bytes, region->max_bytes);
     else if (options->iterations < 1)
         g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE, "iterations must be at least 1");
+    else if (options->arrivals && !options->stamps)
+        g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE, "arrivals need stamps");
     else if (options->stamps && (guint64)options->iterations * MAX(1, options->repeats) >
                                     TT_MOST_STAMPS / region->n_ranks)
         g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
@@ -120,6 +122,8 @@ collect(const TtTeam *team, const TtPlan *plan, TtRunResult *result)
         TtIterations *iterations = tt_iterations_read(region);
 
         tt_iterations_times(iterations, &result->iterations);
+        if (options->arrivals)
+            result->arrivals = tt_iterations_arrivals(iterations);
         tt_iterations_free(iterations);
     }
     if (options->record)
@@ -271,4 +275,5 @@ void
 tt_run_result_clear(TtRunResult *result)
 {
     g_clear_pointer(&result->timeline, tt_timeline_free);
+    g_clear_pointer(&result->arrivals, g_array_unref);
 }

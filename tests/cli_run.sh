@@ -33,7 +33,15 @@ awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
          { if ($at["min_us"] > $at["p50_us"] || $at["p50_us"] > $at["p95_us"] || $at["p95_us"] > $at["p99_us"] ||
                $at["p99_us"] > $at["max_us"] || $at["min_us"] <= 0 || $at["cv"] < 0) bad = 1 }
          END { exit bad || NR != 13 }' stdout || fail "-I --csv: $(cat stdout)"
-want 1 "can be told apart" -- run --ranks 2 -b 1K -n 100000000 -I
+want 2 "can be told apart" -- run --ranks 2 -b 1K -n 100000000 -I
+late="run --ranks 3 -b 1K --algo ring -n 8 --arrivals --fault delay:rank=2,time=60ms"
+want 0 - -- $late
+[ "$(grep -c '^#   *rank  *[012] ' stdout)" -eq 6 ] || fail "--arrivals: $(cat stdout)"
+[ "$(grep -c '^# rank 2 was late in [5-8] of 8 iterations, by [0-9.]* ms in the median$' stdout)" -eq 2 ] ||
+    fail "--arrivals, who was late: $(cat stdout)"
+want 0 - -- $late --json
+has '"arrivals" : ['
+has '"waits_for" :'
 want 0 - -- $sweep --json
 has '"wrong" : 0'
 want 0 - -- run --ranks 2 -b 64K --algo ring -n 2 --trace trace.keep --timeline timeline.keep

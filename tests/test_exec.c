@@ -223,7 +223,9 @@ iterations_are_told_apart(void)
 {
     static const char *const transports[] = { "shm", "threads", "tcp" };
     TtPlanSpec spec = { .n_ranks = 3, .count = 3000, .type = TT_FLOAT32 };
-    TtRunOptions options = { .iterations = 7, .repeats = 3, .stamps = TRUE, .check = TRUE };
+    TtRunOptions options = {
+        .iterations = 7, .repeats = 3, .stamps = TRUE, .arrivals = TRUE, .check = TRUE
+    };
     g_autoptr(TtPlan) plan = tt_plan_new("ring", &spec, NULL);
 
     for (guint i = 0; i < G_N_ELEMENTS(transports); i++) {
@@ -239,6 +241,14 @@ iterations_are_told_apart(void)
             t->min_s > 0 && t->min_s <= t->p50_s && t->p50_s <= t->p95_s && t->p95_s <= t->p99_s &&
                 t->p99_s <= t->max_s && t->min_s <= t->mean_s && t->mean_s <= t->max_s,
             "%s: %g %g %g %g %g", transports[i], t->min_s, t->p50_s, t->p95_s, t->p99_s, t->max_s);
+        CHECK(result.arrivals && result.arrivals->len == 3, "%s: arrivals", transports[i]);
+        for (guint r = 0; result.arrivals && r < 3; r++) {
+            const TtArrival *a = &g_array_index(result.arrivals, TtArrival, r);
+
+            CHECK(a->rank == r && a->after_s >= 0 && a->after_s <= a->most_after_s &&
+                      a->n_late <= 21,
+                  "%s: rank %u", transports[i], r);
+        }
         tt_run_result_clear(&result);
     }
 }

@@ -60,12 +60,53 @@ one_iteration_is_all_there_is(void)
     tt_iterations_free(self);
 }
 
+/* Three ranks, ten iterations of 1 s; rank 1 begins the even ones 0.25 s after the others. */
+static void
+who_comes_late_is_named(void)
+{
+    TtIterations *self = tt_iterations_new(3, 2, 5);
+    g_autoptr(GArray) arrivals = NULL;
+
+    for (guint r = 0; r < 3; r++)
+        for (guint loop = 0; loop < 2; loop++)
+            for (guint i = 0; i < 5; i++) {
+                guint k = loop * 5 + i;
+
+                self->begin_s[r * 10 + k] = i + (r == 1 && k % 2 == 0 ? 0.25 : 0.01 * r);
+                self->end_s[r * 10 + k] = i + 1;
+            }
+    self->message_s = g_new0(double, 9);
+    self->slot_s = g_new0(double, 9);
+    self->message_s[2 * 3 + 1] = 5; /* rank 2 for rank 1 */
+    self->slot_s[2 * 3 + 0] = 1;
+    self->message_s[0 * 3 + 1] = 2;
+    arrivals = tt_iterations_arrivals(self);
+    CU_ASSERT_EQUAL(arrivals->len, 3);
+    for (guint r = 0; r < 3; r++) {
+        const TtArrival *a = &g_array_index(arrivals, TtArrival, r);
+
+        CHECK(a->rank == r && a->n_late == (r == 1 ? 5 : 0), "rank %u: late %lu", r, a->n_late);
+        CHECK(near(a->late_s, r == 1 ? 0.23 : 0), "rank %u: by %g", r,
+              a->late_s); /* after rank 2 */
+        CHECK(near(a->after_s, r == 1 ? (0.25 + 0.01) / 2 : 0.01 * r), "rank %u: %g", r,
+              a->after_s);
+        CHECK(near(a->most_after_s, r == 1 ? 0.25 : 0.01 * r), "rank %u: %g", r, a->most_after_s);
+        CHECK(near(a->awaited_s, r == 1 ? 0.7 : r == 0 ? 0.1 : 0), "rank %u: %g", r, a->awaited_s);
+    }
+    CHECK(near(g_array_index(arrivals, TtArrival, 2).wait_message_s, 0.5), "messages");
+    CHECK(near(g_array_index(arrivals, TtArrival, 2).wait_slot_s, 0.1), "slots");
+    CU_ASSERT_EQUAL(g_array_index(arrivals, TtArrival, 2).waits_for, 1);
+    CU_ASSERT_EQUAL(g_array_index(arrivals, TtArrival, 1).waits_for, TT_NO_RANK);
+    tt_iterations_free(self);
+}
+
 int
 main(void)
 {
     CU_TestInfo tests[] = { { "percentiles are those of the sample",
                               percentiles_are_those_of_the_sample },
                             { "one iteration is all there is", one_iteration_is_all_there_is },
+                            { "who comes late is named", who_comes_late_is_named },
                             CU_TEST_INFO_NULL };
 
     return check_main("iterations", tests);
