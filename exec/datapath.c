@@ -20,15 +20,29 @@ tt_ticks_now(void)
 #if defined(__x86_64__)
     return __rdtsc();
 #else
+    return tt_now_ns();
+#endif
+}
+
+guint64
+tt_now_ns(void)
+{
     struct timespec now;
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (guint64)now.tv_sec * 1000000000 + (guint64)now.tv_nsec;
-#endif
 }
 
 /* --- one move ----------------------------------------------------------------------------------
  */
+
+static inline gboolean
+has_finished(const TtRank *self, const TtLane *lane, guint64 steps)
+{
+    guint64 done = atomic_load_explicit(lane->done, memory_order_relaxed);
+
+    return done >= self->iteration * lane->n_steps + steps;
+}
 
 /* What keeps this move from being made, or TT_RANK_BUSY. */
 static inline TtRankState
@@ -36,10 +50,10 @@ blocked_by(TtRank *self, const TtMove *m)
 {
     if (m->dep != 0) {
         const TtDep *dep = &g_array_index(self->deps, TtDep, m->dep);
-        const TtLane *other = &self->lanes[dep->lane];
-        guint64 done = atomic_load_explicit(other->done, memory_order_relaxed);
 
-        if (done < self->iteration * other->n_steps + dep->steps)
+        if (dep->lane == TT_HOLD)
+            return tt_now_ns() < self->begin_ns + dep->steps ? TT_RANK_WAITS_START : TT_RANK_BUSY;
+        if (!has_finished(self, &self->lanes[dep->lane], dep->steps))
             return TT_RANK_WAITS_LANE;
     }
     if (m->in && !tt_port_has_message(m->in))
@@ -144,7 +158,7 @@ record_move(const TtRank *self, TtRecorder *r, const TtLane *lane, const TtMove 
     if (m->op != TT_OP_NOP)
         r->events[(*r->n_events)++] = (TtEvent){
             .rank = self->rank,
-            .lane = (guint16)(lane - self->lanes),
+            .lane = (guint16)lane->number,
             .op = m->op,
             .round = (guint32)(r->step / lane->steps_per_round),
             .step = (guint32)(r->step % lane->steps_per_round),
@@ -192,6 +206,8 @@ advance(TtRank *self, TtLane *lane, TtRecorder *recorder)
 static void
 begin_iteration(TtRank *self)
 {
+    if (self->has_holds)
+        self->begin_ns = tt_now_ns();
     for (guint l = 0; l < self->n_lanes; l++) {
         TtLane *lane = &self->lanes[l];
 
@@ -205,13 +221,16 @@ begin_iteration(TtRank *self)
 static inline void
 average(TtRank *self)
 {
-    const TtPlan *plan = &self->region->job.plan;
-
-    if (plan->spec.redop == TT_AVG && tt_collective_reduces(plan->spec.collective)) {
-        TtRange range = tt_plan_buffer_range(plan, self->rank, TT_OUTPUT);
+    for (guint p = 0; p < self->n_parts; p++) {
+        const TtRankPart *part = &self->parts[p];
+        const TtPlan *plan = &part->job->plan;
         gsize size = tt_type_bytes(plan->spec.type);
+        TtRange range;
 
-        self->unit->scale[plan->spec.type]((guint8 *)self->vector[TT_OUTPUT] + range.first * size,
+        if (plan->spec.redop != TT_AVG || !tt_collective_reduces(plan->spec.collective))
+            continue;
+        range = tt_plan_buffer_range(plan, part->member, TT_OUTPUT);
+        self->unit->scale[plan->spec.type](part->vector[TT_OUTPUT] + range.first * size,
                                            plan->spec.n_ranks, range.count * size);
     }
 }
@@ -292,7 +311,8 @@ iterate(TtRank *self, TtRecorder *recorders, TtStamp *stamp)
         peer = peer_waited_for(self, self->lanes[blocked].at, state);
         if (stamp && self->waited && !moved)
             count_wait(self, &waiting, state, peer);
-        if (state == TT_RANK_TROUBLED || !tt_wait(self, &wait, state, peer, blocked))
+        if (state == TT_RANK_TROUBLED ||
+            !tt_wait(self, &wait, state, peer, self->lanes[blocked].number))
             return FALSE;
     }
     average(self);

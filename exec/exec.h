@@ -128,6 +128,24 @@ typedef struct {
 
 gboolean tt_team_run(TtTeam *team, const TtPlan *plan, const TtRunOptions *options,
                      TtRunResult *result, GError **error);
+
+/* One of several collectives that run at the same time, each on data of its own. */
+typedef struct {
+    const TtPlan *plan;
+    const guint *
+        members; /* [n_ranks of the plan]: which rank of the team plays each; NULL: all, in order */
+    const double
+        *offset_s; /* [n_ranks of the plan]: begins so long after the rank's iteration does; below
+                               the team's time-out. NULL: at once */
+} TtRunPart;
+
+/* A rank may be in any number of parts: it serves their lanes side by side, and its iteration ends when all of them
+ * are done. So a part's time is that of the iterations of its ranks. All parts have the same type and
+ * reduction; switches only where there is one part. The vectors of the parts a rank is in, each rounded up to 128 bytes, must
+ * fit the team's max_bytes together.
+ * @results [n_parts]; the timeline is one for all, in the first; its lanes are numbered through the parts. */
+gboolean tt_team_run_parts(TtTeam *team, const TtRunPart *parts, guint n_parts,
+                           const TtRunOptions *options, TtRunResult *results, GError **error);
 void tt_run_result_clear(TtRunResult *result);
 
 /* Transports compiled in, and which vector unit the reductions use here ("avx2"). */

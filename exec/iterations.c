@@ -12,6 +12,9 @@ tt_iterations_new(guint n_ranks, guint n_loops, guint per_loop)
     self->n_ranks = n_ranks;
     self->n_loops = n_loops;
     self->per_loop = per_loop;
+    self->rank = g_new0(guint, n_ranks);
+    for (guint i = 0; i < n_ranks; i++)
+        self->rank[i] = i;
     self->loop_s = g_new0(double, n);
     self->begin_s = g_new0(double, n *per_loop);
     self->end_s = g_new0(double, n *per_loop);
@@ -23,6 +26,7 @@ tt_iterations_free(TtIterations *self)
 {
     if (!self)
         return;
+    g_free(self->rank);
     g_free(self->loop_s);
     g_free(self->begin_s);
     g_free(self->end_s);
@@ -41,12 +45,12 @@ stamps_of(const TtJob *job, guint rank, guint loop)
 
 /* When the first rank of @rank's machine began a loop. */
 static guint64
-zero_of(const TtRegion *region, guint n_ranks, guint rank, guint loop)
+zero_of(const TtRegion *region, guint rank, guint loop)
 {
     const TtJob *job = &region->job;
     guint64 zero = G_MAXUINT64;
 
-    for (guint r = 0; r < n_ranks; r++)
+    for (guint r = 0; r < region->n_ranks; r++)
         if (region->ranks[r].host == region->ranks[rank].host)
             zero = MIN(zero, stamps_of(job, r, loop)[job->options.iterations].begin);
     return zero;
@@ -59,36 +63,47 @@ read_waits(TtIterations *self, const TtRegion *region)
 
     self->message_s = g_new0(double, (gsize)n *n);
     self->slot_s = g_new0(double, (gsize)n *n);
-    for (guint r = 0; r < n; r++)
-        for (guint peer = 0; peer < n; peer++) {
-            const TtWaited *w = &region->job.waited[(gsize)r * region->n_ranks + peer];
+    for (guint i = 0; i < n; i++)
+        for (guint k = 0; k < n; k++) {
+            gsize at = (gsize)self->rank[i] * region->n_ranks + self->rank[k];
+            const TtWaited *w = &region->job.waited[at];
+            double tick_s = region->ranks[self->rank[i]].tick_s;
 
-            self->message_s[r * n + peer] = (double)w->message * region->ranks[r].tick_s;
-            self->slot_s[r * n + peer] = (double)w->slot * region->ranks[r].tick_s;
+            self->message_s[(gsize)i * n + k] = (double)w->message * tick_s;
+            self->slot_s[(gsize)i * n + k] = (double)w->slot * tick_s;
         }
 }
 
-TtIterations *
-tt_iterations_read(const TtRegion *region)
+/* One loop of one member. */
+static void
+read_loop(TtIterations *self, const TtRegion *region, guint member, guint loop, double offset_s)
 {
-    const TtJob *job = &region->job;
-    guint n_ranks = job->plan.spec.n_ranks, n = job->options.iterations;
-    TtIterations *self = tt_iterations_new(n_ranks, job->options.repeats, n);
+    guint rank = self->rank[member], n = self->per_loop;
+    const TtStamp *stamps = stamps_of(&region->job, rank, loop);
+    guint64 zero = zero_of(region, rank, loop);
+    double tick_s = region->ranks[rank].tick_s;
+    gsize at = (gsize)member * self->n_loops + loop;
 
-    for (guint r = 0; r < n_ranks; r++)
-        for (guint loop = 0; loop < self->n_loops; loop++) {
-            const TtStamp *stamps = stamps_of(job, r, loop);
-            guint64 zero = zero_of(region, n_ranks, r, loop);
-            double tick_s = region->ranks[r].tick_s;
-            gsize at = (gsize)r * self->n_loops + loop;
+    self->loop_s[at] = (double)(gint64)(stamps[n].begin - zero) * tick_s;
+    for (guint i = 0; i < n; i++) {
+        self->begin_s[at * n + i] = (double)(gint64)(stamps[i].begin - zero) * tick_s + offset_s;
+        self->end_s[at * n + i] = (double)(gint64)(stamps[i].end - zero) * tick_s;
+    }
+}
 
-            self->loop_s[at] = (double)(gint64)(stamps[n].begin - zero) * tick_s;
-            for (guint i = 0; i < n; i++) {
-                self->begin_s[at * n + i] = (double)(gint64)(stamps[i].begin - zero) * tick_s;
-                self->end_s[at * n + i] = (double)(gint64)(stamps[i].end - zero) * tick_s;
-            }
-        }
-    if (job->waited)
+TtIterations *
+tt_iterations_read(const TtRegion *region, const TtJobPart *part)
+{
+    const TtRunOptions *options = &region->job.options;
+    guint n_ranks = part->plan.spec.n_ranks;
+    TtIterations *self = tt_iterations_new(n_ranks, options->repeats, options->iterations);
+
+    for (guint i = 0; i < n_ranks; i++) {
+        self->rank[i] = part->members[i];
+        for (guint loop = 0; loop < self->n_loops; loop++)
+            read_loop(self, region, i, loop, part->offset_s[i]);
+    }
+    if (region->job.waited)
         read_waits(self, region);
     return self;
 }
@@ -165,8 +180,8 @@ begin_s(const TtIterations *self, guint rank, guint64 k)
     return self->begin_s[(gsize)rank * self->n_loops * self->per_loop + k];
 }
 
-/* How long after the first each rank began iteration @k. Returns who was late, TT_NO_RANK if nobody was, and
- * by how much. */
+/* How long after the first each rank began iteration @k. Returns who was late (by number here), TT_NO_RANK if
+ * nobody was, and by how much. */
 static guint32
 judge(const TtIterations *self, guint64 k, GArray *arrivals, double *late_s)
 {
@@ -193,14 +208,14 @@ judge(const TtIterations *self, guint64 k, GArray *arrivals, double *late_s)
                                                                                 : TT_NO_RANK;
 }
 
-/* Of the @n iterations, those to which @rank was late. */
+/* Of the @n iterations, those to which rank @r was late. */
 static void
-sum_up_lateness(TtArrival *a, guint64 n, const guint32 *late, const double *late_s)
+sum_up_lateness(TtArrival *a, guint r, guint64 n, const guint32 *late, const double *late_s)
 {
     g_autofree double *of_rank = g_new(double, n);
 
     for (guint64 k = 0; k < n; k++)
-        if (late[k] == a->rank)
+        if (late[k] == r)
             of_rank[a->n_late++] = late_s[k];
     qsort(of_rank, a->n_late, sizeof *of_rank, compare_doubles);
     if (a->n_late > 0)
@@ -224,7 +239,7 @@ add_waits(const TtIterations *self, GArray *arrivals)
             a->wait_slot_s += slot_s;
             g_array_index(arrivals, TtArrival, peer).awaited_s += message_s + slot_s;
             if (message_s + slot_s > a->waits_for_s) {
-                a->waits_for = peer;
+                a->waits_for = self->rank[peer];
                 a->waits_for_s = message_s + slot_s;
             }
         }
@@ -240,14 +255,14 @@ tt_iterations_arrivals(const TtIterations *self)
     g_autofree guint32 *late = g_new(guint32, n);
 
     for (guint r = 0; r < self->n_ranks; r++) {
-        TtArrival a = { .rank = r, .waits_for = TT_NO_RANK };
+        TtArrival a = { .rank = self->rank[r], .waits_for = TT_NO_RANK };
 
         g_array_append_val(arrivals, a);
     }
     for (guint64 k = 0; k < n; k++)
         late[k] = judge(self, k, arrivals, &late_s[k]);
     for (guint r = 0; r < self->n_ranks; r++)
-        sum_up_lateness(&g_array_index(arrivals, TtArrival, r), n, late, late_s);
+        sum_up_lateness(&g_array_index(arrivals, TtArrival, r), r, n, late, late_s);
     if (self->message_s)
         add_waits(self, arrivals);
     return arrivals;

@@ -35,30 +35,43 @@ noise(guint rank, guint64 element)
 typedef struct {
     enum { ANY, ODD, SMALL, SPARSE, SIGNED_TWOS } kind;
     guint64 stride; /* SPARSE, SIGNED_TWOS: one rank in this many has a value of its own */
+    guint64 salt;   /* added to the element's number */
 } Draw;
 
+/* Above every element there can be memory for. */
+#define SALT_SHIFT 44
+
 static Draw
-choose_draw(const TtPlan *plan)
+choose_kind(const TtPlan *plan)
 {
     TtType type = plan->spec.type;
     TtRedop redop = plan->spec.redop;
     guint64 P = plan->spec.n_ranks;
 
     if (!tt_collective_reduces(plan->spec.collective) || redop == TT_MIN || redop == TT_MAX)
-        return (Draw){ ANY, 1 };
+        return (Draw){ ANY, 1, 0 };
     if (is_integer(type)) /* odd factors, else int8 products are mostly 0 */
-        return (Draw){ redop == TT_PROD ? ODD : ANY, 1 };
+        return (Draw){ redop == TT_PROD ? ODD : ANY, 1, 0 };
     if (redop == TT_PROD)
-        return (Draw){ SIGNED_TWOS, (P + MOST_TWOS - 1) / MOST_TWOS };
+        return (Draw){ SIGNED_TWOS, (P + MOST_TWOS - 1) / MOST_TWOS, 0 };
     if (3 * P <= exact_limit[type])
-        return (Draw){ SMALL, 1 };
-    return (Draw){ SPARSE, (P + exact_limit[type] - 1) / exact_limit[type] };
+        return (Draw){ SMALL, 1, 0 };
+    return (Draw){ SPARSE, (P + exact_limit[type] - 1) / exact_limit[type], 0 };
+}
+
+static Draw
+choose_draw(const TtPlan *plan, guint salt)
+{
+    Draw d = choose_kind(plan);
+
+    d.salt = (guint64)salt << SALT_SHIFT;
+    return d;
 }
 
 static inline gint
 draw(Draw d, guint rank, guint64 element)
 {
-    guint bits = noise(rank, element);
+    guint bits = noise(rank, element + d.salt);
 
     switch (d.kind) {
     case ANY: return (gint)bits - 128;
@@ -152,9 +165,9 @@ make_codes(TtType type, guint16 codes[256])
 }
 
 void
-tt_pattern_fill(const TtPlan *plan, guint rank, TtRange range, gpointer data)
+tt_pattern_fill(const TtPlan *plan, guint salt, guint rank, TtRange range, gpointer data)
 {
-    Draw d = choose_draw(plan);
+    Draw d = choose_draw(plan, salt);
     guint16 codes[256];
 
 #define FILL(type, expression)                                                                     \
@@ -230,11 +243,11 @@ equals(TtType type, gconstpointer data, guint64 i, gint64 sum, gint64 divisor)
 }
 
 guint64
-tt_pattern_count_wrong(const TtPlan *plan, TtRange range, gconstpointer data)
+tt_pattern_count_wrong(const TtPlan *plan, guint salt, TtRange range, gconstpointer data)
 {
     gboolean reduces = tt_collective_reduces(plan->spec.collective);
     gint64 divisor = reduces && plan->spec.redop == TT_AVG ? plan->spec.n_ranks : 1;
-    Draw d = choose_draw(plan);
+    Draw d = choose_draw(plan, salt);
     guint64 wrong = 0;
     guint owner = 0;
 

@@ -100,6 +100,17 @@ tt_region_alloc(TtRegion *region, gsize bytes)
     return memory;
 }
 
+gsize
+tt_job_slice(const TtJob *job, const TtJobPart *part, guint rank)
+{
+    gsize start = 0;
+
+    for (const TtJobPart *p = job->parts; p < part; p++)
+        if (tt_job_member(p, rank) != TT_NO_RANK)
+            start += round_up(p->plan.spec.count * tt_type_bytes(p->plan.spec.type), TT_PAIR_BYTES);
+    return start;
+}
+
 void
 tt_region_reset(TtRegion *region)
 {

@@ -171,15 +171,17 @@ wrong_data_is_counted(void)
     for (guint rank = 0; rank < 2; rank++) {
         TtRange part = tt_plan_buffer_range(plan, rank, TT_INPUT);
 
-        tt_pattern_fill(plan, rank, part, data + part.first);
+        tt_pattern_fill(plan, 0, rank, part, data + part.first);
     }
-    CU_ASSERT_EQUAL(tt_pattern_count_wrong(plan, all, data), 0);
+    CU_ASSERT_EQUAL(tt_pattern_count_wrong(plan, 0, all, data), 0);
     data[3] ^= 1;
     data[999] ^= 1;
-    CU_ASSERT_EQUAL(tt_pattern_count_wrong(plan, all, data), 2);
-    tt_pattern_fill(plan, 1, (TtRange){ 0, 500 },
+    CU_ASSERT_EQUAL(tt_pattern_count_wrong(plan, 0, all, data), 2);
+    tt_pattern_fill(plan, 0, 1, (TtRange){ 0, 500 },
                     data); /* the wrong rank's: about 1 in 256 agree */
-    CU_ASSERT(tt_pattern_count_wrong(plan, all, data) > 450);
+    CU_ASSERT(tt_pattern_count_wrong(plan, 0, all, data) > 450);
+    tt_pattern_fill(plan, 0, 0, (TtRange){ 0, 500 }, data);
+    CU_ASSERT(tt_pattern_count_wrong(plan, 1, all, data) > 950); /* another collective's */
 }
 
 static void
