@@ -15,7 +15,7 @@ print_us(double seconds, guint width)
 void
 tt_print_arrivals(const char *placement, const GArray *arrivals, guint64 n_iterations)
 {
-    g_autofree char *verdict = tt_arrivals_verdict(arrivals, n_iterations);
+    guint n_verdicts = 0;
 
     printf("# arrivals, %-12s  %8s  %8s  %6s  %8s  %11s  %8s  %8s  %8s\n", placement, "after",
            "most", "late", "by", "for message", "for slot", "of rank", "awaited");
@@ -38,22 +38,28 @@ tt_print_arrivals(const char *placement, const GArray *arrivals, guint64 n_itera
         print_us(a->awaited_s, 8);
         printf("\n");
     }
-    printf("# %s\n", verdict ? verdict : "no rank was late in more than half of the iterations");
+    for (guint i = 0; i < arrivals->len; i++) {
+        g_autofree char *verdict =
+            tt_arrivals_verdict(&g_array_index(arrivals, TtArrival, i), n_iterations);
+
+        if (verdict)
+            printf("# %s\n", verdict);
+        n_verdicts += verdict != NULL;
+    }
+    if (n_verdicts == 0)
+        printf("# no rank was late in more than half of the iterations\n");
 }
 
 char *
-tt_arrivals_verdict(const GArray *arrivals, guint64 n_iterations)
+tt_arrivals_verdict(const TtArrival *arrival, guint64 n_iterations)
 {
-    for (guint i = 0; i < arrivals->len; i++) {
-        const TtArrival *a = &g_array_index(arrivals, TtArrival, i);
-        g_autofree char *time = tt_format_seconds(a->late_s);
+    g_autofree char *time = tt_format_seconds(arrival->late_s);
 
-        if (a->n_late > n_iterations / 2)
-            return g_strdup_printf("rank %u was late in %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
-                                   " iterations, by %s in the median",
-                                   a->rank, a->n_late, n_iterations, time);
-    }
-    return NULL;
+    if (arrival->n_late <= n_iterations / 2)
+        return NULL;
+    return g_strdup_printf("rank %u was late in %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
+                           " iterations, by %s in the median",
+                           arrival->rank, arrival->n_late, n_iterations, time);
 }
 
 /* --- JSON ---------------------------------------------------------------------------------------- */

@@ -76,6 +76,12 @@ static const GOptionEntry iteration_entries[] = {
       "how single iterations differ: shortest, p50, p95, p99, longest, cv", NULL },
     { "arrivals", 0, 0, FLAG, &tt_raw.arrivals, "when each rank came, and whom it waited for",
       NULL },
+    { "in-flight", 0, 0, TEXT, &tt_raw.in_flight,
+      "so many collectives at once, each on data of its own (default 1)", "N" },
+    { "groups", 0, 0, TEXT, &tt_raw.groups,
+      "divide the ranks: each group runs it by itself; mod:N: by rank modulo N", "N" },
+    { "start-offset", 0, 0, TEXT, &tt_raw.start_offset,
+      "ranks that come late to every collective, as in 1:2ms,3:500us", "RANK:TIME" },
     { NULL },
 };
 static const GOptionEntry network_entries[] = {

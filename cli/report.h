@@ -23,6 +23,7 @@ typedef enum {
     TT_FIELDS_MEASURED =
         1 << 8, /* file table in_place predicted_us measured_us error and both busbw */
     TT_FIELDS_ITERATIONS = 1 << 9, /* min_us p50_us p95_us p99_us max_us cv */
+    TT_FIELDS_FLIGHT = 1 << 11,    /* in_flight groups */
     TT_FIELDS_ARRIVALS = 1 << 10,  /* arrivals */
     TT_FIELDS_VERIFY = 1 << 7,     /* cases steps messages seconds verdict message */
 } TtFields;
@@ -31,6 +32,7 @@ typedef enum {
 typedef struct {
     const char *collective, *algorithm, *protocol;
     guint64 channels, ranks, rounds, bytes, count;
+    guint64 in_flight, groups; /* collectives at once: of each group, and groups */
     const char *type, *redop;
     gint64 root; /* -1: no root */
     double time_us, algbw_gbps, busbw_gbps;
