@@ -83,15 +83,81 @@ pass_over_data(TtRank *self, const TtMove *m)
     }
 }
 
+/* Where the message is that a direct move receives. */
+static inline const guint8 *
+find_message(const TtMove *m)
+{
+    guint64 info = m->flags & TT_MOVE_DIRECT_IN ? tt_port_head(m->in)->info : 0;
+
+    return info & TT_INFO_LENT     ? *tt_port_lent_at(m->in)
+           : info & TT_INFO_PLACED ? m->dst
+                                   : m->in->slot + TT_SLOT_HEAD_BYTES;
+}
+
+/* What a step stores besides, and sends: to @out, NULL if it stays where it is. */
+static inline void
+pass_directly(TtRank *self, const TtMove *m, guint8 *out, const guint8 *in)
+{
+    switch (m->op) {
+    case TT_OP_SEND:
+        if (out)
+            self->unit->copy(out, m->src, m->bytes);
+        break;
+    case TT_OP_RECV_REDUCE_SEND: self->reduce(out, m->src, in, m->bytes); break;
+    case TT_OP_RECV_REDUCE: self->reduce(m->dst, m->src, in, m->bytes); break;
+    case TT_OP_RECV_REDUCE_COPY_SEND:
+        if (out)
+            (m->flags & TT_MOVE_STREAM ? self->stream2 : self->reduce2)(m->dst, out, m->src, in,
+                                                                        m->bytes);
+        else
+            self->reduce(m->dst, m->src, in, m->bytes);
+        break;
+    default: /* copies, which a placed message does not need */
+        if (out && in != m->dst)
+            self->unit->copy2(m->dst, out, in, m->bytes);
+        else if (m->op == TT_OP_RECV && in != m->dst && (m->flags & TT_MOVE_STREAM))
+            self->unit->stream_copy(m->dst, in, m->bytes);
+        else if (out || in != m->dst)
+            self->unit->copy(out ? out : m->dst, in, m->bytes);
+    }
+}
+
+/* A move of data that need not pass through slots, as lend.h says. Returns the info of what it sends. */
+static guint64
+make_direct_move(TtRank *self, const TtMove *m)
+{
+    const guint8 *in = m->in ? find_message(m) : m->src;
+    guint64 info = TT_SLOT_HEAD_BYTES + m->bytes;
+    guint8 *out = NULL;
+
+    if (m->flags & TT_MOVE_PLACE) {
+        out = m->place;
+        info |= TT_INFO_PLACED;
+    } else if (m->flags & TT_MOVE_LEND) {
+        *tt_port_lent_at(m->out) = tt_op_stores(m->op) ? m->dst : m->src;
+        m->out->lent = m->out->count + 1;
+        info |= TT_INFO_LENT;
+    } else if (m->out) {
+        out = m->out->slot + TT_SLOT_HEAD_BYTES;
+    }
+    pass_directly(self, m, out, in);
+    return info;
+}
+
 static inline void
 make_move(TtRank *self, TtLane *lane, const TtMove *m)
 {
-    pass_over_data(self, m);
+    guint64 info = m->offset + m->bytes;
+
+    if (m->flags & TT_MOVE_DIRECT)
+        info = make_direct_move(self, m);
+    else
+        pass_over_data(self, m);
     if (m->flags & TT_MOVE_LAST) {
         if (m->out)
             tt_port_hand_over(m->out, G_UNLIKELY(self->checksum || self->spoil_next)
                                           ? tt_checked_info(self, m)
-                                          : m->offset + m->bytes);
+                                          : info);
         if (m->in)
             tt_port_acknowledge(m->in);
         atomic_store_explicit(lane->done, self->iteration * lane->n_steps + m->steps_after,
@@ -281,6 +347,28 @@ count_wait(TtRank *self, TtWaiting *waiting, TtRankState state, guint32 peer)
     *waiting = (TtWaiting){ state == TT_RANK_BUSY ? 0 : now, peer, state };
 }
 
+/* At the end of an iteration: nobody reads this rank's buffers any more. @waiting: to be counted; may be NULL. */
+static gboolean
+wait_for_returns(TtRank *self, TtWaiting *waiting)
+{
+    for (guint i = 0; i < self->lenders->len; i++) {
+        TtPort *out = g_ptr_array_index(self->lenders, i);
+        TtWait wait = { 0 };
+
+        while (!tt_port_has_returns(out)) {
+            if (waiting)
+                count_wait(self, waiting, TT_RANK_WAITS_SLOT, out->peer);
+            if ((self->has_wires && !tt_wires_pump(self, NULL)) ||
+                !tt_wait(self, &wait, TT_RANK_WAITS_SLOT, out->peer, TT_NO_LANE))
+                return FALSE;
+        }
+        tt_wait_over(self, &wait);
+    }
+    if (waiting)
+        count_wait(self, waiting, TT_RANK_BUSY, TT_NO_RANK);
+    return TRUE;
+}
+
 /* Lanes take turns; when all are blocked the rank waits. @recorders, @stamp: may be NULL. */
 static inline __attribute__((always_inline)) gboolean
 iterate(TtRank *self, TtRecorder *recorders, TtStamp *stamp)
@@ -315,6 +403,8 @@ iterate(TtRank *self, TtRecorder *recorders, TtStamp *stamp)
             !tt_wait(self, &wait, state, peer, self->lanes[blocked].number))
             return FALSE;
     }
+    if (!wait_for_returns(self, stamp && self->waited ? &waiting : NULL))
+        return FALSE;
     average(self);
     if (stamp)
         stamp->end = tt_ticks_now();

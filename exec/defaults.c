@@ -7,9 +7,10 @@
 
 #define KIB 1024
 
-/* Longer messages need fewer hand-overs, shorter ones overlap better: from 64 to 256 KiB it hardly
- * matters, below 32 KiB the hand-overs show. */
-#define SLOT_BYTES (128 * KIB)
+/* Longer messages need fewer hand-overs, shorter ones overlap better. Where they are lent (lend.h) nothing
+ * overlaps within a message, and with more ranks than cores each hand-over may cost a change of ranks:
+ * from 256 KiB on it hardly matters. */
+#define SLOT_BYTES (256 * KIB)
 
 /* A FIFO longer than a core's own cache: a slot that comes round again has moved on to the shared cache,
  * which is quicker to fetch from, and to take back for writing, than the other core's own. */
@@ -21,11 +22,13 @@
 #define SLOTS_MOST    64
 #define SMALL_MESSAGE (4 * KIB)
 
-/* One shot sends (P-1) n bytes but waits once; beyond this the bytes cost more than a second wait. */
-#define DIRECT_MOST_BYTES (32 * KIB)
-/* Two shots wait twice where a ring waits 2(P-1) times; beyond this the ring's few peers, whose slots
- * all stay in the caches, win. */
-#define TWO_SHOT_MOST_BYTES (128 * KIB)
+/* One shot reads (P-1) n bytes but waits once; beyond this the bytes cost more than a second wait. */
+#define DIRECT_MOST_BYTES      (16 * KIB) /* two ranks */
+#define DIRECT_MOST_BYTES_MANY (64 * KIB) /* all that one rank reads */
+/* Two shots wait twice where a ring waits 2(P-1) times, and pass over the sums fewer times. Their
+ * connections are P(P-1), which many ranks have no memory for. */
+#define TWO_SHOT_MOST_RANKS 16
+#define TWO_SHOT_MOST_BYTES (128 * KIB) /* for more */
 
 /* Bytes of one message if nothing cuts it. */
 static guint64
@@ -76,7 +79,9 @@ tt_exec_choose(const TtPlanSpec *spec)
     case TT_ALLREDUCE: break;
     default: return "ring";
     }
-    if (bytes <= DIRECT_MOST_BYTES / MAX(1, P - 1))
+    if (P <= 2)
+        return bytes <= DIRECT_MOST_BYTES ? "direct" : "ring";
+    if (bytes <= DIRECT_MOST_BYTES_MANY / (P - 1))
         return "direct";
-    return P > 2 && bytes <= TWO_SHOT_MOST_BYTES ? "two-shot" : "ring";
+    return P <= TWO_SHOT_MOST_RANKS || bytes <= TWO_SHOT_MOST_BYTES ? "two-shot" : "ring";
 }

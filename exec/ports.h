@@ -10,8 +10,10 @@ typedef struct {
     gsize stride;
     guint64 count;        /* messages passed */
     guint64 limit;        /* sender: may send while count < limit; from the last look at ack */
+    guint64 lent;         /* sender: count after the last message that was lent; 0: none */
     _Atomic guint64 *ack; /* messages the receiver is done with */
     guint32 n_slots, peer;
+    gboolean in_memory; /* not over a wire */
 } TtPort;
 
 static inline TtSlotHead *
@@ -36,6 +38,15 @@ tt_port_has_slot(TtPort *out)
     return out->count < out->limit;
 }
 
+/* The receiver is done with all that was lent. */
+static inline gboolean
+tt_port_has_returns(TtPort *out)
+{
+    if (out->lent + out->n_slots > out->limit)
+        out->limit = atomic_load_explicit(out->ack, memory_order_acquire) + out->n_slots;
+    return out->lent + out->n_slots <= out->limit;
+}
+
 static inline void
 tt_port_next(TtPort *port)
 {
@@ -44,7 +55,14 @@ tt_port_next(TtPort *port)
         port->slot = port->first;
 }
 
-/* @info: where the message ends, from the start of the slot; and its checksum. */
+/* Of a lent message: in the line of its sequence number. */
+static inline const guint8 **
+tt_port_lent_at(const TtPort *port)
+{
+    return (const guint8 **)(gpointer)(port->slot + TT_SLOT_SMALL_START);
+}
+
+/* @info: where the message ends, from the start of the slot; and what else TT_INFO_* says. */
 static inline void
 tt_port_hand_over(TtPort *out, guint64 info)
 {

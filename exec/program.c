@@ -1,9 +1,11 @@
 /* program.c - the rank's half of a job: from steps to moves with addresses.
  */
 #include "exec/barrier.h"
+#include "exec/lend.h"
 #include "exec/wires.h"
 
 #include <string.h>
+#include <unistd.h>
 
 /* --- connections ---------------------------------------------------------------------------------
  */
@@ -49,7 +51,7 @@ tt_port_open(TtRank *self, guint32 number, guint peer, gboolean sends)
         self->has_wires = TRUE;
     } else {
         place_port(port, job->connections + number * job->connection_bytes, sends, !sends);
-        self->has_memory_ends = TRUE;
+        port->in_memory = self->has_memory_ends = TRUE;
     }
     return port;
 }
@@ -96,19 +98,121 @@ connect_wires(TtRank *self)
     return TRUE;
 }
 
+/* --- messages that need no slot ------------------------------------------------------------------
+ */
+
+/* Shorter messages are cheaper to copy than to wait for at the end, above all where the core must go
+ * round: with more ranks than cores. */
+#define DIRECT_LEAST_BYTES      1024
+#define DIRECT_LEAST_BYTES_MANY 8192
+
+/* Finding out takes the square of the steps of a lane. */
+#define DIRECT_MOST_STEPS 4096
+
+/* Both ends see each other's buffers, and no message is to be looked at on its way. */
+static gboolean
+may_be_direct(const TtRank *self, const TtPort *port)
+{
+    const TtRegion *region = self->region;
+
+    return region->buffers && !self->checksum && region->fault.kind != TT_FAULT_CORRUPT &&
+           port->in_memory && port->peer - region->first_rank < region->n_local;
+}
+
+/* Inputs and outputs of all ranks here cannot stay in the last-level cache. */
+static gboolean
+is_beyond_caches(const TtRegion *region)
+{
+    const TtJob *job = &region->job;
+    long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    guint64 bytes = 0;
+
+    for (guint p = 0; p < job->n_parts; p++) {
+        const TtPlanSpec *spec = &job->parts[p].plan.spec;
+
+        bytes += spec->count * tt_type_bytes(spec->type) * 2 * MIN(spec->n_ranks, region->n_local);
+    }
+    return cache > 0 && bytes > (guint64)cache;
+}
+
+static gsize
+direct_least_bytes(const TtRegion *region)
+{
+    return region->n_on_host <= region->n_cores ? DIRECT_LEAST_BYTES : DIRECT_LEAST_BYTES_MANY;
+}
+
+/* What is best for a step, whatever the round. */
+typedef struct {
+    guint8 how;      /* its message goes out: TT_MOVE_PLACE, TT_MOVE_LEND or 0 */
+    guint8 buffer;   /* PLACE: the receiver's */
+    gboolean stream; /* what it stores may go past the caches */
+} Direct;
+
+/* @l: number in the job. */
+static Direct *
+decide_direct(TtRank *self, const TtJobPart *part, guint l)
+{
+    const TtJob *job = &self->region->job;
+    const TtJobLane *lane = tt_job_lane(job, self->rank, l);
+    Direct *direct = g_new0(Direct, lane->n_steps);
+    gboolean streams = is_beyond_caches(self->region);
+
+    if (tt_plan_max_message_bytes(&part->plan) < direct_least_bytes(self->region) ||
+        lane->n_steps > DIRECT_MOST_STEPS)
+        return direct;
+    for (guint32 i = 0; i < lane->n_steps; i++) {
+        const TtJobStep *s = &lane->steps[i];
+        guint buffer = 0;
+
+        direct[i].stream = streams && tt_is_final(job, self->rank, l, i);
+        if (s->send_peer == TT_NO_RANK ||
+            !may_be_direct(self, tt_port_open(self, s->send_connection, s->send_peer, TRUE)))
+            continue;
+        if (tt_op_stores(s->step.op) && tt_may_place(job, self->rank, l, i, &buffer))
+            direct[i].how = TT_MOVE_PLACE, direct[i].buffer = (guint8)buffer;
+        else if (tt_may_lend(job, self->rank, l, i))
+            direct[i].how = TT_MOVE_LEND;
+    }
+    return direct;
+}
+
+/* A step that is one piece, long enough. */
+static void
+make_direct(TtRank *self, const TtJobPart *part, TtMove *move, Direct direct, gsize first_byte)
+{
+    const TtRegion *region = self->region;
+
+    if (move->in && may_be_direct(self, move->in))
+        move->flags |= TT_MOVE_DIRECT_IN | (direct.stream ? TT_MOVE_STREAM : 0);
+    if (!move->out || !direct.how)
+        return;
+    move->flags |= direct.how;
+    if (direct.how == TT_MOVE_LEND) {
+        if (!g_ptr_array_find(self->lenders, move->out, NULL))
+            g_ptr_array_add(self->lenders, move->out);
+    } else {
+        guint buffer = direct.buffer;
+        guint member = tt_job_member(part, move->out->peer);
+        gssize start = tt_job_vector_start(&region->job, part, member, &buffer);
+
+        move->place = tt_region_buffer(region, move->out->peer, buffer) + start + first_byte;
+    }
+}
+
 /* --- moves ---------------------------------------------------------------------------------------
  */
 
 /* Appends the pieces of one step in one round. FALSE if it has no elements. */
 static gboolean
 append_pieces(TtRank *self, const TtRankPart *part, guint lane, guint64 round, const TtJobStep *s,
-              TtMove move)
+              Direct direct, TtMove move)
 {
     const TtPlan *plan = &part->job->plan;
     guint channel = tt_plan_channel(plan, lane), first = self->moves->len;
     gsize size = tt_type_bytes(plan->spec.type), offset;
     guint32 chunk = s->step.chunk, n_chunks = s->step.n_chunks;
     gsize message = size * tt_plan_span_count(plan, channel, round, chunk, n_chunks);
+    TtMove *last;
 
     offset = message <= TT_SLOT_SMALL_BYTES ? TT_SLOT_SMALL_START : TT_SLOT_HEAD_BYTES;
     while (n_chunks > 0) {
@@ -125,8 +229,11 @@ append_pieces(TtRank *self, const TtRankPart *part, guint lane, guint64 round, c
     }
     if (self->moves->len == first)
         return FALSE;
+    last = &g_array_index(self->moves, TtMove, self->moves->len - 1);
     g_array_index(self->moves, TtMove, first).flags |= TT_MOVE_FIRST;
-    g_array_index(self->moves, TtMove, self->moves->len - 1).flags |= TT_MOVE_LAST;
+    last->flags |= TT_MOVE_LAST;
+    if (last->bytes == message && message >= direct_least_bytes(self->region))
+        make_direct(self, part->job, last, direct, (gsize)(last->src - part->vector[s->step.src]));
     return TRUE;
 }
 
@@ -149,7 +256,7 @@ append_dep(TtRank *self, const TtRankPart *part, const TtJobStep *s, guint64 rou
  * it is; an empty one that waits becomes a NOP. */
 static void
 append_step(TtRank *self, const TtRankPart *part, guint l, guint first_move, guint64 round,
-            guint32 i)
+            guint32 i, Direct direct)
 {
     const TtJobLane *source = tt_job_lane(&self->region->job, self->rank, self->lanes[l].number);
     const TtJobStep *s = &source->steps[i];
@@ -162,7 +269,7 @@ append_step(TtRank *self, const TtRankPart *part, guint l, guint first_move, gui
         move.in = tt_port_open(self, s->recv_connection, s->recv_peer, FALSE);
     if (s->send_peer != TT_NO_RANK)
         move.out = tt_port_open(self, s->send_connection, s->send_peer, TRUE);
-    if (append_pieces(self, part, l - part->first_lane, round, s, move))
+    if (append_pieces(self, part, l - part->first_lane, round, s, direct, move))
         return;
     if (move.dep != 0) {
         TtMove nop = { .op = TT_OP_NOP,
@@ -205,8 +312,10 @@ compile_lane(TtRank *self, const TtRankPart *part, guint l)
     TtLane *lane = &self->lanes[l];
     guint first = self->moves->len;
     guint64 n_rounds = part->job->plan.n_rounds;
+    g_autofree Direct *direct = NULL;
 
     lane->number = part->job->first_lane + l - part->first_lane;
+    direct = decide_direct(self, part->job, lane->number);
     lane->steps_per_round = tt_job_lane(job, self->rank, lane->number)->n_steps;
     lane->n_steps = lane->steps_per_round * n_rounds;
     lane->done = &job->done[self->rank * job->done_stride + lane->number];
@@ -214,7 +323,7 @@ compile_lane(TtRank *self, const TtRankPart *part, guint l)
         append_hold(self, part->job->offset_s[part->member]);
     for (guint64 round = 0; round < n_rounds; round++)
         for (guint32 i = 0; i < lane->steps_per_round; i++)
-            append_step(self, part, l, first, round, i);
+            append_step(self, part, l, first, round, i, direct[i]);
 }
 
 static void
@@ -270,10 +379,12 @@ tt_program_compile(TtRank *self)
     self->out_ports = g_new0(TtPort, job->n_connections);
     self->iteration = 0;
     self->has_holds = FALSE;
+    g_ptr_array_set_size(self->lenders, 0);
     g_array_set_size(self->moves, 0);
     g_array_set_size(self->deps, 1);
     self->reduce = self->unit->reduce[spec->type][redop];
     self->reduce2 = self->unit->reduce2[spec->type][redop];
+    self->stream2 = self->unit->stream2[spec->type][redop];
     self->has_wires = self->has_memory_ends = FALSE;
     for (guint i = 0; i < TT_N_REACHES; i++)
         g_array_set_size(self->reach[i].ends, 0);

@@ -10,12 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Buffers start at different distances from a page, so that the streams a step reads and writes at
- * the same time do not collide in the low address bits. */
-#define BUFFER_SKEW_BYTES 1088
-
-#define HUGE_PAGE_BYTES (2u << 20)
-
 static double
 now_s(void)
 {
@@ -28,10 +22,20 @@ now_s(void)
 /* --- memory ------------------------------------------------------------------------------------
  */
 
-static gsize
-mapped_bytes(const TtRegion *region)
+/* A buffer of this rank's alone. NULL with errno if there is no memory. */
+static guint8 *
+map_buffer(TtRank *self, guint b)
 {
-    return region->max_bytes + TT_N_BUFFERS * BUFFER_SKEW_BYTES + HUGE_PAGE_BYTES;
+    gsize bytes = tt_region_buffer_bytes(self->region) + TT_HUGE_PAGE_BYTES;
+    guint8 *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (memory == MAP_FAILED)
+        return NULL;
+    madvise(memory, bytes, MADV_HUGEPAGE);
+    self->memory[b] = memory;
+    memory += (gsize)(-(guintptr)memory) & (TT_HUGE_PAGE_BYTES - 1);
+    return memory + tt_buffer_skew(self->rank, b);
 }
 
 /* Buffers and reduction unit; FALSE with errno if there is no memory. */
@@ -44,16 +48,12 @@ rank_init(TtRank *self, TtRegion *region, guint rank)
         self->reach[i].ends = g_array_new(FALSE, TRUE, sizeof(TtWireEnd));
     self->moves = g_array_new(FALSE, FALSE, sizeof(TtMove));
     self->deps = g_array_new(FALSE, TRUE, sizeof(TtDep));
+    self->lenders = g_ptr_array_new();
     for (guint b = 0; b < TT_N_BUFFERS; b++) {
-        guint8 *memory = mmap(NULL, mapped_bytes(region), PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-        if (memory == MAP_FAILED)
+        self->buffers[b] =
+            region->buffers ? tt_region_buffer(region, rank, b) : map_buffer(self, b);
+        if (!self->buffers[b])
             return FALSE;
-        madvise(memory, mapped_bytes(region), MADV_HUGEPAGE);
-        self->memory[b] = memory;
-        memory += (gsize)(-(guintptr)memory) & (HUGE_PAGE_BYTES - 1);
-        self->buffers[b] = memory + b * BUFFER_SKEW_BYTES;
     }
     return TRUE;
 }
@@ -65,10 +65,11 @@ rank_clear(TtRank *self)
     g_free(self->parts);
     g_array_unref(self->moves);
     g_array_unref(self->deps);
+    g_ptr_array_unref(self->lenders);
     tt_wires_close(self);
     for (guint b = 0; b < TT_N_BUFFERS; b++)
         if (self->memory[b])
-            munmap(self->memory[b], mapped_bytes(self->region));
+            munmap(self->memory[b], tt_region_buffer_bytes(self->region) + TT_HUGE_PAGE_BYTES);
 }
 
 static void
@@ -77,24 +78,20 @@ heartbeat(TtRank *self)
     atomic_fetch_add_explicit(&self->region->ranks[self->rank].heartbeat, 1, memory_order_relaxed);
 }
 
-/* Where element 0 of the vector would be in each buffer. In place, input and output share memory
- * such that every element is at the same address in both. */
 static void
 place_part(TtRank *self, TtRankPart *part)
 {
     const TtJob *job = &self->region->job;
     const TtPlan *plan = &part->job->plan;
     gsize size = tt_type_bytes(plan->spec.type);
-    gsize slice = tt_job_slice(job, part->job, self->rank);
 
     for (guint b = 0; b < TT_N_BUFFERS; b++) {
         TtRange range = tt_plan_buffer_range(plan, part->member, b);
-        gboolean shared = job->options.in_place && b != TT_SCRATCH;
-        guint at = shared ? TT_OUTPUT : b;
-        gsize start = shared ? 0 : range.first;
-        gsize bytes = slice + (range.first + range.count - start) * size;
+        guint at = b;
+        gssize start = tt_job_vector_start(job, part->job, part->member, &at);
+        gsize bytes = (gsize)(start + (gssize)((range.first + range.count) * size));
 
-        part->vector[b] = self->buffers[at] + slice - start * size;
+        part->vector[b] = self->buffers[at] + start;
         if (bytes > self->touched[at]) { /* no page faults in the timed loop */
             memset(self->buffers[at], 0, bytes);
             self->touched[at] = bytes;

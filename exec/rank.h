@@ -8,7 +8,16 @@
 #include "exec/ports.h"
 #include "exec/reduce.h"
 
-enum { TT_MOVE_FIRST = 1, TT_MOVE_LAST = 2 };
+/* Of a move, the whole step in one piece: what comes in may be lent or placed; what goes out is. */
+enum {
+    TT_MOVE_FIRST = 1,
+    TT_MOVE_LAST = 2,
+    TT_MOVE_DIRECT_IN = 4,
+    TT_MOVE_LEND = 8,
+    TT_MOVE_PLACE = 16,
+    TT_MOVE_STREAM = 32, /* stores past the caches */
+    TT_MOVE_DIRECT = TT_MOVE_DIRECT_IN | TT_MOVE_LEND | TT_MOVE_PLACE
+};
 
 /* A contiguous piece of a step; FIRST waits for what the step needs, LAST hands over and
  * acknowledges. One cache line. */
@@ -21,7 +30,10 @@ typedef struct {
     const guint8 *src;
     guint8 *dst;
     TtPort *in, *out; /* NULL if the op receives or sends nothing */
-    gsize offset;     /* of the piece from the start of a slot */
+    union {
+        gsize offset;  /* of the piece from the start of a slot */
+        guint8 *place; /* PLACE: in the receiver's buffer; the offset is TT_SLOT_HEAD_BYTES */
+    };
     gsize bytes;
 } TtMove;
 
@@ -64,8 +76,8 @@ typedef struct {
     TtRegion *region;
     guint rank;
     const TtReduceUnit *unit;
-    gpointer memory[TT_N_BUFFERS]; /* as mapped */
-    guint8 *buffers[TT_N_BUFFERS]; /* max_bytes each, private */
+    gpointer memory[TT_N_BUFFERS]; /* as mapped, if they are private */
+    guint8 *buffers[TT_N_BUFFERS]; /* max_bytes each */
     gsize touched[TT_N_BUFFERS];   /* bytes that have memory behind them */
     guint32 spin_limit;
 
@@ -85,10 +97,11 @@ typedef struct {
     guint64 begin_ns;   /* of the iteration, if there are some */
     GArray *moves;      /* TtMove */
     GArray *deps;       /* TtDep; the first is not used */
+    GPtrArray *lenders; /* ports that lend; borrowed */
     guint64 iteration;
     TtWaited *waited; /* [n_ranks], in the job; NULL: not to be counted */
     TtReduce reduce;
-    TtReduce2 reduce2;
+    TtReduce2 reduce2, stream2;
 } TtRank;
 
 /* Says what is wrong, for whoever watches; the rank must then leave. */

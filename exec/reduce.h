@@ -19,9 +19,11 @@ typedef struct {
     gsize vector_bytes;
     TtReduce reduce[TT_N_TYPES][TT_AVG];
     TtReduce2 reduce2[TT_N_TYPES][TT_AVG];
+    TtReduce2 stream2[TT_N_TYPES][TT_AVG]; /* reduce2 past the caches: for what nobody reads soon */
     TtScale scale[TT_N_TYPES];
     void (*copy)(void *dst, const void *src, gsize bytes);
     void (*copy2)(void *dst, void *out, const void *src, gsize bytes);
+    void (*stream_copy)(void *dst, const void *src, gsize bytes);
 } TtReduceUnit;
 
 /* Units compiled in that this processor runs, narrowest first; ends with NULL. */

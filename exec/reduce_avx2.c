@@ -11,8 +11,10 @@
 #pragma GCC target("avx2,fma,f16c")
 #endif
 
-#define UNIT   avx2
-#define VECTOR 32
+#define UNIT             avx2
+#define VECTOR           32
+#define STREAM(to, bits) _mm256_stream_si256((__m256i *)(gpointer)(to), (__m256i)(bits))
+#define STREAM_END()     _mm_sfence()
 
 static inline __attribute__((always_inline)) void
 half_widen8(const __m128i *in, float *out)

@@ -13,8 +13,10 @@
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")
 #endif
 
-#define UNIT   avx512
-#define VECTOR 64
+#define UNIT             avx512
+#define VECTOR           64
+#define STREAM(to, bits) _mm512_stream_si512((__m512i *)(gpointer)(to), (__m512i)(bits))
+#define STREAM_END()     _mm_sfence()
 
 static inline __attribute__((always_inline)) void
 half_widen16(const __m256i *in, float *out)

@@ -19,6 +19,9 @@
 /* A job that used more than this returns it to the system. */
 #define ARENA_KEEP_BYTES (GIB / 16)
 
+#define SKEW_BYTES 1088
+#define SKEWS      16
+
 GQuark
 tt_exec_error_quark(void)
 {
@@ -73,8 +76,78 @@ tt_region_new(const TtTeamOptions *options, GError **error)
 void
 tt_region_free(TtRegion *region)
 {
-    if (region)
-        munmap(region, region->total_bytes);
+    if (!region)
+        return;
+    if (region->buffers)
+        munmap(region->buffers, region->buffers_bytes);
+    munmap(region, region->total_bytes);
+}
+
+/* --- buffers -------------------------------------------------------------------------------------
+ */
+
+gsize
+tt_buffer_skew(guint rank, guint buffer)
+{
+    return (TT_N_BUFFERS * rank + buffer) % SKEWS * SKEW_BYTES;
+}
+
+gsize
+tt_region_buffer_bytes(const TtRegion *region)
+{
+    return round_up(region->max_bytes + SKEWS * SKEW_BYTES, TT_HUGE_PAGE_BYTES);
+}
+
+void
+tt_region_map_buffers(TtRegion *region)
+{
+    gsize n = (gsize)TT_N_BUFFERS * region->n_local, each = tt_region_buffer_bytes(region);
+    guint8 *memory;
+
+    if (region->transports[TT_INSIDE] || region->n_local < 2 || each > G_MAXSSIZE / (n + 1))
+        return;
+    region->buffers_bytes = n * each + TT_HUGE_PAGE_BYTES;
+    memory = mmap(NULL, region->buffers_bytes, PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return;
+    madvise(memory, region->buffers_bytes, MADV_HUGEPAGE);
+    region->buffers = memory;
+}
+
+guint8 *
+tt_region_buffer(const TtRegion *region, guint rank, guint buffer)
+{
+    gsize n = (gsize)TT_N_BUFFERS * (rank - region->first_rank) + buffer;
+    gsize start = round_up((gsize)(guintptr)region->buffers, TT_HUGE_PAGE_BYTES) -
+                  (gsize)(guintptr)region->buffers;
+
+    return region->buffers + start + n * tt_region_buffer_bytes(region) +
+           tt_buffer_skew(rank, buffer);
+}
+
+gsize
+tt_job_slice(const TtJob *job, const TtJobPart *part, guint rank)
+{
+    gsize start = 0;
+
+    for (const TtJobPart *p = job->parts; p < part; p++)
+        if (tt_job_member(p, rank) != TT_NO_RANK)
+            start += round_up(p->plan.spec.count * tt_type_bytes(p->plan.spec.type), TT_PAIR_BYTES);
+    return start;
+}
+
+gssize
+tt_job_vector_start(const TtJob *job, const TtJobPart *part, guint member, guint *buffer)
+{
+    gssize slice = (gssize)tt_job_slice(job, part, part->members[member]);
+
+    if (job->options.in_place && *buffer != TT_SCRATCH) {
+        *buffer = TT_OUTPUT;
+        return slice;
+    }
+    return slice - (gssize)(tt_plan_buffer_range(&part->plan, member, *buffer).first *
+                            tt_type_bytes(part->plan.spec.type));
 }
 
 guint64
@@ -98,17 +171,6 @@ tt_region_alloc(TtRegion *region, gsize bytes)
         return NULL;
     region->arena_used += round_up(MAX(1, bytes), TT_PAIR_BYTES);
     return memory;
-}
-
-gsize
-tt_job_slice(const TtJob *job, const TtJobPart *part, guint rank)
-{
-    gsize start = 0;
-
-    for (const TtJobPart *p = job->parts; p < part; p++)
-        if (tt_job_member(p, rank) != TT_NO_RANK)
-            start += round_up(p->plan.spec.count * tt_type_bytes(p->plan.spec.type), TT_PAIR_BYTES);
-    return start;
 }
 
 void

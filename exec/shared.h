@@ -45,11 +45,17 @@ typedef struct {
 } TtSlotHead;
 
 /* Bit fields of info: where the message ends, counted from the start of the slot; its checksum, 0 if
- * it has none. What is left is the wires' own. */
+ * it has none. What is between them is the wires' own, and between ranks of one region direct.h's:
+ *
+ *     LENT    the slot holds the address of the message, which is in a buffer of the sender
+ *     PLACED  the message is in the receiver's buffer already
+ */
 #define TT_INFO_END_BITS       36
 #define TT_INFO_END(info)      ((info) & ((G_GUINT64_CONSTANT(1) << TT_INFO_END_BITS) - 1))
 #define TT_INFO_CHECKSUM_SHIFT 48
 #define TT_INFO_CHECKSUM(info) ((guint16)((info) >> TT_INFO_CHECKSUM_SHIFT))
+#define TT_INFO_LENT           (G_GUINT64_CONSTANT(1) << TT_INFO_END_BITS)
+#define TT_INFO_PLACED         (G_GUINT64_CONSTANT(2) << TT_INFO_END_BITS)
 
 /* One step of a lane as the parent resolves it: peers are ranks, connections are numbered. */
 typedef struct {
@@ -197,6 +203,8 @@ typedef struct {
     guint8 *host_arena; /* connections of all ranks of this machine; NULL: in the arena */
     gsize host_arena_bytes;
     guint64 max_bytes;
+    guint8 *buffers; /* of the ranks this process runs; NULL: each rank maps its own */
+    gsize buffers_bytes;
     int done_fd; /* eventfd a rank writes when it has finished a job */
     gsize total_bytes;
     guint8 *arena;
@@ -224,8 +232,29 @@ guint64 tt_region_available_bytes(void);
 /* Zeroed memory for this job, aligned to a cache-line pair; NULL if the arena is full. */
 gpointer tt_region_alloc(TtRegion *region, gsize bytes);
 
+/* Maps the buffers of all ranks this process will run where all of them see them, at the same address.
+ * Not if they share no memory otherwise, nor if there is no room: then ranks map their own. To be
+ * called before they start. */
+void tt_region_map_buffers(TtRegion *region);
+
+/* Where a buffer of a rank begins in that mapping. */
+guint8 *tt_region_buffer(const TtRegion *region, guint rank, guint buffer);
+
+/* Of one buffer, with room for tt_buffer_skew(). */
+#define TT_HUGE_PAGE_BYTES (2u << 20)
+gsize tt_region_buffer_bytes(const TtRegion *region);
+
+/* Buffers start at different distances from a page, so that the streams a step reads and writes at the
+ * same time do not collide in the low address bits. */
+gsize tt_buffer_skew(guint rank, guint buffer);
+
 /* Where the vector of a part begins in every buffer of @rank, which is in it. */
 gsize tt_job_slice(const TtJob *job, const TtJobPart *part, guint rank);
+
+/* Where element 0 of a part's vector is in a buffer of one of its members, or would be, relative to where the
+ * buffer *@buffer begins. In place, input and output share memory such that every element is at the
+ * same address in both: then @buffer changes. */
+gssize tt_job_vector_start(const TtJob *job, const TtJobPart *part, guint member, guint *buffer);
 
 /* Forgets the last job; gives large memory back to the system. */
 void tt_region_reset(TtRegion *region);

@@ -235,6 +235,7 @@ tt_team_start(const TtTeamOptions *options, GError **error)
     team->start_us = g_get_monotonic_time();
     if (!lay_out(team, options, &reaches, error))
         return NULL;
+    tt_region_map_buffers(team->region);
     team->watch.n_ranks = team->region->n_local; /* of the others we hear by their addresses */
     start_ranks(team, reaches.threads, &mine);
     team->watch.remote = team->remote;

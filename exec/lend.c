@@ -1,0 +1,244 @@
+#include "exec/lend.h"
+
+#define NONE G_MAXUINT32
+
+static const TtJobLane *
+lane_of(const TtJob *job, guint rank, guint lane)
+{
+    return tt_job_lane(job, rank, lane);
+}
+
+/* The lanes that work on the same share of the vector: *n, from the one returned on. */
+static guint
+beside(const TtJob *job, guint lane, guint *n)
+{
+    const TtJobPart *part = tt_job_part_of(job, lane);
+
+    *n = part->plan.lanes_per_channel;
+    return part->first_lane + (lane - part->first_lane) / *n * *n;
+}
+
+/* --- who touches what ---------------------------------------------------------------------------- */
+
+static gboolean
+share_memory(const TtJob *job, guint a, guint b)
+{
+    return a == b || (job->options.in_place && a != TT_SCRATCH && b != TT_SCRATCH);
+}
+
+static gboolean
+overlap(const TtStep *a, const TtStep *b)
+{
+    return a->chunk < b->chunk + b->n_chunks && b->chunk < a->chunk + a->n_chunks;
+}
+
+static gboolean
+same_span(const TtStep *a, const TtStep *b)
+{
+    return a->chunk == b->chunk && a->n_chunks == b->n_chunks;
+}
+
+static gboolean
+stores_to(const TtJob *job, const TtStep *s, guint buffer, const TtStep *span)
+{
+    return tt_op_stores(s->op) && share_memory(job, s->dst, buffer) && overlap(s, span);
+}
+
+static gboolean
+touches(const TtJob *job, const TtStep *s, guint buffer, const TtStep *span)
+{
+    return stores_to(job, s, buffer, span) ||
+           (tt_op_loads(s->op) && share_memory(job, s->src, buffer) && overlap(s, span));
+}
+
+/* --- who comes after whom ------------------------------------------------------------------------ */
+
+/* Which message of its connection, counted in this round, a step sends or receives. */
+static guint32
+message_number(const TtJobLane *lane, guint32 i, gboolean sends)
+{
+    guint32 connection = sends ? lane->steps[i].send_connection : lane->steps[i].recv_connection;
+    guint32 n = 0;
+
+    for (guint32 k = 0; k < i; k++) {
+        const TtJobStep *s = &lane->steps[k];
+
+        n += sends ? s->send_peer != TT_NO_RANK && s->send_connection == connection
+                   : s->recv_peer != TT_NO_RANK && s->recv_connection == connection;
+    }
+    return n;
+}
+
+/* The step that receives (@sends: sends) message @number of a connection; NONE if the lane has none. */
+static guint32
+find_message(const TtJobLane *lane, guint32 connection, guint32 number, gboolean sends)
+{
+    for (guint32 k = 0; k < lane->n_steps; k++) {
+        const TtJobStep *s = &lane->steps[k];
+        gboolean is = sends ? s->send_peer != TT_NO_RANK && s->send_connection == connection
+                            : s->recv_peer != TT_NO_RANK && s->recv_connection == connection;
+
+        if (is && number-- == 0)
+            return k;
+    }
+    return NONE;
+}
+
+/* The step of the other side that a step's message comes from, or goes to. */
+static guint32
+other_end(const TtJob *job, guint rank, guint lane, guint32 i, gboolean sends)
+{
+    const TtJobLane *mine = lane_of(job, rank, lane);
+    const TtJobStep *s = &mine->steps[i];
+    const TtJobLane *other = lane_of(job, sends ? s->send_peer : s->recv_peer, lane);
+
+    return find_message(other, sends ? s->send_connection : s->recv_connection,
+                        message_number(mine, i, sends), !sends);
+}
+
+/* Step @w of lane @other has finished before step @i of @lane begins, as that lane's dependencies say. */
+static gboolean
+is_ordered_before(const TtJobLane *lane, guint32 i, guint other, guint32 w)
+{
+    for (guint32 k = 0; k <= i; k++)
+        if (lane->steps[k].step.dep_lane == other && lane->steps[k].step.dep_step >= w)
+            return TRUE;
+    return FALSE;
+}
+
+/* --- lending ------------------------------------------------------------------------------------- */
+
+/* The buffer a lent message is in: what the step read if it only sends, else what it stored. */
+static TtBuffer
+lent_buffer(const TtStep *step)
+{
+    return tt_op_stores(step->op) ? step->dst : step->src;
+}
+
+/* What step @w stores was received from the rank that step @i lent to, and sent when it had read that. */
+static gboolean
+comes_back(const TtJob *job, guint rank, guint lane, guint32 i, guint32 w)
+{
+    const TtJobLane *mine = lane_of(job, rank, lane);
+    guint32 read, sent;
+
+    if (mine->steps[w].recv_peer != mine->steps[i].send_peer)
+        return FALSE;
+    read = other_end(job, rank, lane, i, TRUE);
+    sent = other_end(job, rank, lane, w, FALSE);
+    return read != NONE && sent != NONE && read <= sent;
+}
+
+/* Other lanes that work on the same share of the vector. */
+static gboolean
+other_lanes_leave_alone(const TtJob *job, guint rank, guint lane, guint32 i, guint buffer)
+{
+    const TtJobLane *mine = lane_of(job, rank, lane);
+    guint n, first = beside(job, lane, &n);
+
+    for (guint l = first; l < first + n; l++) {
+        const TtJobLane *other = lane_of(job, rank, l);
+
+        for (guint32 w = 0; l != lane && w < other->n_steps; w++)
+            if (stores_to(job, &other->steps[w].step, buffer, &mine->steps[i].step) &&
+                !is_ordered_before(mine, i, l, w))
+                return FALSE;
+    }
+    return TRUE;
+}
+
+gboolean
+tt_may_lend(const TtJob *job, guint rank, guint lane, guint32 i)
+{
+    const TtJobLane *mine = lane_of(job, rank, lane);
+    const TtStep *step = &mine->steps[i].step;
+    guint buffer = lent_buffer(step);
+    guint32 there;
+
+    if (step->op == TT_OP_RECV_REDUCE_SEND) /* the sum is in no buffer */
+        return FALSE;
+    there = other_end(job, rank, lane, i, TRUE);
+    if (there == NONE ||
+        !same_span(step, &lane_of(job, mine->steps[i].send_peer, lane)->steps[there].step))
+        return FALSE;
+    for (guint32 w = i + 1; w < mine->n_steps; w++)
+        if (stores_to(job, &mine->steps[w].step, buffer, step) &&
+            !comes_back(job, rank, lane, i, w))
+            return FALSE;
+    return other_lanes_leave_alone(job, rank, lane, i, buffer);
+}
+
+/* --- placing ------------------------------------------------------------------------------------- */
+
+/* The last step of @peer that sent to @rank a message which is read by step @i or before; NONE if none. */
+static guint32
+last_heard_of(const TtJob *job, guint rank, guint lane, guint32 i, guint peer)
+{
+    const TtJobLane *mine = lane_of(job, rank, lane);
+
+    for (guint32 k = i + 1; k-- > 0;)
+        if (mine->steps[k].recv_peer == peer)
+            return other_end(job, rank, lane, k, FALSE);
+    return NONE;
+}
+
+gboolean
+tt_may_place(const TtJob *job, guint rank, guint lane, guint32 i, guint *buffer)
+{
+    const TtJobStep *mine = &lane_of(job, rank, lane)->steps[i];
+    guint peer = mine->send_peer, n, first = beside(job, lane, &n);
+    const TtJobLane *other = lane_of(job, peer, lane);
+    guint32 there = other_end(job, rank, lane, i, TRUE);
+    guint32 heard = last_heard_of(job, rank, lane, i, peer);
+    const TtStep *place;
+
+    if (there == NONE || heard == NONE || heard >= there)
+        return FALSE;
+    place = &other->steps[there].step;
+    if ((place->op != TT_OP_RECV && place->op != TT_OP_RECV_COPY_SEND) ||
+        !same_span(place, &mine->step))
+        return FALSE;
+    *buffer = place->dst;
+    for (guint32 k = heard + 1; k < there; k++)
+        if (touches(job, &other->steps[k].step, place->dst, place))
+            return FALSE;
+    for (guint l = first; l < first + n; l++) {
+        const TtJobLane *next = lane_of(job, peer, l);
+
+        for (guint32 k = 0; l != lane && k < next->n_steps; k++)
+            if (touches(job, &next->steps[k].step, place->dst, place))
+                return FALSE;
+    }
+    return TRUE;
+}
+
+/* --- last touches -------------------------------------------------------------------------------- */
+
+static gboolean
+is_last_touch(const TtJob *job, const TtJobLane *lane, guint32 i)
+{
+    const TtStep *step = &lane->steps[i].step;
+
+    for (guint32 k = i + 1; k < lane->n_steps; k++)
+        if (touches(job, &lane->steps[k].step, step->dst, step))
+            return FALSE;
+    return TRUE;
+}
+
+gboolean
+tt_is_final(const TtJob *job, guint rank, guint lane, guint32 i)
+{
+    const TtJobLane *mine = lane_of(job, rank, lane);
+    const TtJobStep *s = &mine->steps[i];
+    guint32 there;
+
+    if (!tt_op_stores(s->step.op) || !is_last_touch(job, mine, i))
+        return FALSE;
+    if (tt_op_loads(s->step.op) && share_memory(job, s->step.src, s->step.dst))
+        return FALSE; /* it is in the caches */
+    if (s->send_peer == TT_NO_RANK)
+        return TRUE;
+    there = other_end(job, rank, lane, i, TRUE);
+    return there != NONE && lane_of(job, s->send_peer, lane)->steps[there].step.op == TT_OP_RECV &&
+           is_last_touch(job, lane_of(job, s->send_peer, lane), there);
+}
