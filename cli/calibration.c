@@ -203,14 +203,21 @@ is_done(Calibration *c, double elapsed_s)
     return enough && (full || elapsed_s > budget_s);
 }
 
+static TtTeamOptions
+team_options(const TtCalibrateOptions *options)
+{
+    return options->team ? *options->team : (TtTeamOptions){ .transport = "shm" };
+}
+
 /* A new team for every pass: where its memory comes to lie has a say in what small messages cost. */
 static gboolean
 restart_team(Calibration *c, GError **error)
 {
-    TtTeamOptions options = { .n_ranks = TT_MICRO_RANKS,
-                              .transport = "shm",
-                              .max_bytes = 2 * c->bytes[c->n_points - 1],
-                              .pin = TRUE };
+    TtTeamOptions options = team_options(c->options);
+
+    options.n_ranks = TT_MICRO_RANKS;
+    options.max_bytes = 2 * c->bytes[c->n_points - 1];
+    options.pin = TRUE;
 
     g_clear_pointer(&c->team, tt_team_stop);
     c->team = tt_team_start(&options, error);
@@ -326,17 +333,18 @@ fill_states(Calibration *c, TtProfile *profile)
 
 /* Two ranks that share a core exchange a flag: each exchange turns the core over twice. */
 static gboolean
-measure_switch(guint cores, TtProfile *profile, GError **error)
+measure_switch(const TtCalibrateOptions *how, guint cores, TtProfile *profile, GError **error)
 {
-    TtTeamOptions options = {
-        .n_ranks = 2 * cores, .transport = "shm", .max_bytes = 4096, .pin = TRUE
-    };
+    TtTeamOptions options = team_options(how);
     TtMeasureOptions measure = { .samples = 5 };
-    g_autoptr(TtPlan) plan = tt_micro_plan(TT_MICRO_SEND, options.n_ranks, TINY_BYTES, error);
+    g_autoptr(TtPlan) plan = tt_micro_plan(TT_MICRO_SEND, 2 * cores, TINY_BYTES, error);
     g_autoptr(TtTeam) team = NULL;
     TtMeasurement m;
     double work_s = profile->op[TT_OP_SEND].fixed_s[0] + profile->op[TT_OP_RECV].fixed_s[0];
 
+    options.n_ranks = 2 * cores;
+    options.max_bytes = 4096;
+    options.pin = TRUE;
     if (!plan || !(team = tt_team_start(&options, error)) ||
         !tt_measure(team, plan, &measure, &m, error))
         return FALSE;
@@ -366,30 +374,43 @@ cpu_name(void)
 }
 
 static TtProfile *
-describe_machine(guint cores)
+describe_machine(const char *transport, guint cores)
 {
     TtPlanSpec spec = { .n_ranks = TT_MICRO_RANKS, .count = 1 << 30, .type = TT_FLOAT32 };
     TtProfile *profile = tt_profile_ideal();
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
     g_autofree char *cpu = cpu_name();
+    gboolean in_memory = tt_calibration_is_of_memory(transport);
 
     tt_exec_defaults(&spec, "direct");
     g_free(profile->name);
     profile->name = g_strdup("this");
-    profile->machine = g_strdup_printf("%s, %u cores", cpu, cores);
+    profile->machine = in_memory ? g_strdup_printf("%s, %u cores", cpu, cores)
+                                 : g_strdup_printf("%s, %u cores, %s", cpu, cores, transport);
     profile->measured_at = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ");
     profile->covers_memory = TRUE;
-    profile->lane_pushes = TRUE;
+    profile->lane_pushes =
+        in_memory; /* else the system, or the card, sends while the lane goes on */
     profile->workers_per_rank = 1;
     profile->cores = cores;
     profile->uncut_bytes = (double)spec.slot_bytes;
     return profile;
 }
 
-char *
-tt_calibration_path(void)
+gboolean
+tt_calibration_is_of_memory(const char *transport)
 {
-    return g_build_filename(g_get_user_cache_dir(), "tutti", "this.ini", NULL);
+    return !transport || strcmp(transport, "shm") == 0 || strcmp(transport, "threads") == 0;
+}
+
+char *
+tt_calibration_path(const char *transport)
+{
+    g_autofree char *name = tt_calibration_is_of_memory(transport)
+                                ? g_strdup("this.ini")
+                                : g_strdup_printf("this-%s.ini", transport);
+
+    return g_build_filename(g_get_user_cache_dir(), "tutti", name, NULL);
 }
 
 TtProfile *
@@ -397,8 +418,12 @@ tt_calibrate(const TtCalibrateOptions *options, GError **error)
 {
     guint cores = MAX(1, g_get_num_processors());
     Calibration c = { .options = options };
-    g_autoptr(TtProfile) profile = describe_machine(cores);
+    const char *transport = team_options(options).transport;
+    g_autoptr(TtProfile) profile = describe_machine(transport, cores);
     gboolean good;
+
+    /* Over a network there is no telling the cores' moods apart by the latency. */
+    c.as_one = !tt_calibration_is_of_memory(transport);
 
     list_sizes(&c);
     list_items(&c);
@@ -408,5 +433,6 @@ tt_calibrate(const TtCalibrateOptions *options, GError **error)
         fill_states(&c, profile);
     for (guint i = 0; i < c.n_states; i++)
         g_free(c.states[i].points);
-    return good && measure_switch(cores, profile, error) ? g_steal_pointer(&profile) : NULL;
+    return good && measure_switch(options, cores, profile, error) ? g_steal_pointer(&profile)
+                                                                  : NULL;
 }

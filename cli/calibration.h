@@ -12,17 +12,22 @@
  * seen most, others follow if they lasted long enough.
  */
 #pragma once
+#include "exec/exec.h"
 #include "models/profile.h"
 
 typedef struct {
-    gboolean quick;    /* every other size, a quarter of the time */
-    gboolean quiet;    /* no progress on stderr */
-    guint64 max_bytes; /* the largest buffer measured; 0: 112 MiB */
+    gboolean quick;            /* every other size, a quarter of the time */
+    gboolean quiet;            /* no progress on stderr */
+    guint64 max_bytes;         /* the largest buffer measured; 0: 112 MiB */
+    const TtTeamOptions *team; /* transport and network; NULL: shared memory */
 } TtCalibrateOptions;
 
-/* Where `tutti calibrate` keeps this machine's profile and `tutti compare` looks for it: the user's
- * cache folder. Caller frees. */
-char *tt_calibration_path(void);
+/* Where `tutti calibrate` keeps this machine's profile for a transport and `tutti compare` looks for it: the
+ * user's cache folder. Caller frees. */
+char *tt_calibration_path(const char *transport);
+
+/* "shm", "threads": NULL is that too. */
+gboolean tt_calibration_is_of_memory(const char *transport);
 
 /* Takes about a minute, a quarter of it if quick. Errors are those of exec/. */
 TtProfile *tt_calibrate(const TtCalibrateOptions *options, GError **error);

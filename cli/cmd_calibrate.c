@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-static char *output, *max_bytes, **from;
+static char *output, *max_bytes, *transport, *interface, **from;
 static gboolean quick, quiet;
 
 static const GOptionEntry entries[] = {
@@ -17,6 +17,10 @@ static const GOptionEntry entries[] = {
       NULL },
     { "max-bytes", 0, 0, G_OPTION_ARG_STRING, &max_bytes,
       "Largest buffer measured (default 112M); three of it are needed per rank", "SIZE" },
+    { "transport", 0, 0, G_OPTION_ARG_STRING, &transport,
+      "What connects the two ranks: shm (default), tcp, verbs", "NAME" },
+    { "interface", 0, 0, G_OPTION_ARG_STRING, &interface,
+      "Of the network; default: inside this machine", "NAME" },
     { "from", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &from,
       "Fit NCCL's constants on measurements instead (files, folders; more may follow)", "FILE" },
     { "quiet", 0, 0, G_OPTION_ARG_NONE, &quiet, "No progress on standard error", NULL },
@@ -78,8 +82,11 @@ fit_from(const TtOptions *options, GError **error)
 static int
 calibrate_run(const TtOptions *options, GError **error)
 {
-    TtCalibrateOptions how = { .quick = quick, .quiet = quiet };
-    g_autofree char *path = output ? g_strdup(output) : tt_calibration_path();
+    TtTeamOptions team = { .transport = transport ? transport : "shm",
+                           .interface = interface,
+                           .gid_index = -1 };
+    TtCalibrateOptions how = { .quick = quick, .quiet = quiet, .team = &team };
+    g_autofree char *path = output ? g_strdup(output) : tt_calibration_path(transport);
     g_autofree char *folder = g_path_get_dirname(path);
     g_autoptr(TtProfile) profile = NULL;
     g_autofree char *text = NULL;

@@ -12,6 +12,7 @@
 #include "plots/plot.h"
 
 #include <stdio.h>
+#include <string.h>
 
 typedef struct {
     const TtOptions *options;
@@ -75,11 +76,21 @@ add_row(Compare *c, const TtPlan *plan, const TtCase *k, const TtComparison *com
     c->n_other_state += !comparison->measured.state;
 }
 
+/* What crosses a network costs what it costs on the way there; across machines that is the last transport of two. */
+static const char *
+transport_across(const Compare *c)
+{
+    const char *comma = strchr(c->options->transport, ',');
+
+    return comma ? comma + 1 : c->options->transport;
+}
+
 static gboolean
 compare_plan(Compare *c, const TtPlan *plan, const TtCase *k, gboolean keep, GError **error)
 {
     TtCompareOptions how = { .topo = c->setup.topo,
                              .profile = c->setup.profile,
+                             .any_state = !tt_calibration_is_of_memory(transport_across(c)),
                              .check = c->options->check };
     TtComparison comparison = { 0 };
     g_autofree char *size = tt_format_bytes(k->bytes);
@@ -171,8 +182,10 @@ print_verdict(const Compare *c)
 static gboolean
 find_profile(Compare *c, GError **error)
 {
-    g_autofree char *kept = tt_calibration_path();
-    TtCalibrateOptions how = { .quick = TRUE, .quiet = c->options->quiet };
+    const char *transport = transport_across(c);
+    g_autofree char *kept = tt_calibration_path(transport);
+    TtTeamOptions team = { .transport = transport, .gid_index = -1 };
+    TtCalibrateOptions how = { .quick = TRUE, .quiet = c->options->quiet, .team = &team };
 
     if (c->options->profile)
         return TRUE;
@@ -181,8 +194,9 @@ find_profile(Compare *c, GError **error)
         c->setup.profile = tt_profile_open(kept, error);
     } else {
         tt_report_warn(c->report,
-                       "no profile of this machine yet: calibrating quickly (tutti calibrate "
-                       "keeps a better one)");
+                       "no profile of this machine over %s yet: calibrating quickly (tutti "
+                       "calibrate --transport %s keeps a better one)",
+                       transport, transport);
         c->setup.profile = tt_calibrate(&how, error);
     }
     if (c->setup.profile)
@@ -191,17 +205,27 @@ find_profile(Compare *c, GError **error)
     return c->setup.profile != NULL;
 }
 
-/* The ranks run here, whatever --topo describes. */
+/* The ranks run where they were started, whatever --topo describes: here, or where a launcher put them. */
 static gboolean
 check_topology(const Compare *c, GError **error)
 {
-    if (tt_topology_n_nodes(c->setup.topo) == 1 && tt_topology_cores_per_node(c->setup.topo) > 0)
+    const TtLaunch *launch = &c->team_setup.launch;
+    gboolean spread = launch->n_local < launch->n_ranks;
+
+    if (spread ? tt_topology_n_ranks(c->setup.topo) == launch->n_ranks
+               : tt_topology_n_nodes(c->setup.topo) == 1 &&
+                     tt_topology_cores_per_node(c->setup.topo) > 0)
         return TRUE;
-    g_set_error(
-        error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
-        "compare runs its ranks on this machine, and --topo %s is not one machine of CPU cores "
-        "(use --topo this)",
-        tt_topology_name(c->setup.topo));
+    if (spread)
+        g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
+                    "%s started %u ranks, --topo %s has %u: give the topology they run on",
+                    launch->source, launch->n_ranks, tt_topology_name(c->setup.topo),
+                    tt_topology_n_ranks(c->setup.topo));
+    else
+        g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
+                    "compare runs its ranks on this machine, and --topo %s is not one machine of "
+                    "CPU cores (use --topo this, or a launcher)",
+                    tt_topology_name(c->setup.topo));
     return FALSE;
 }
 
@@ -210,7 +234,8 @@ start(Compare *c, const GArray *cases, GError **error)
 {
     TtTeamOptions *team = &c->team_setup.team;
 
-    if (!tt_team_setup(&c->team_setup, c->options, c->setup.n_ranks, error))
+    if (!tt_team_setup(&c->team_setup, c->options, c->setup.n_ranks, error) ||
+        !check_topology(c, error))
         return FALSE;
     if (team->n_ranks != c->setup.n_ranks) {
         g_set_error(
@@ -301,7 +326,7 @@ compare_here(const TtOptions *options, GError **error)
         !tt_setup_open(&c.setup, options, "tutti", report, error))
         return TT_EXIT_USAGE;
     cases = tt_options_cases(options, c.setup.n_ranks);
-    good = check_topology(&c, error) && start(&c, cases, error);
+    good = start(&c, cases, error);
     if (good && !tt_team_is_root(c.team)) {
         good = tt_team_serve(c.team, error);
         tt_team_stop(c.team);

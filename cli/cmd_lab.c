@@ -146,7 +146,7 @@ exec_on_host(const TtLab *lab, char **command, GError **error)
 }
 
 static int
-exec_ranks(const TtLab *lab, char **command, GError **error)
+exec_ranks(TtLab *lab, char **command, GError **error)
 {
     guint all = tt_lab_n_ranks(lab);
     TtLabRun run = { n_ranks < 0 ? all : (guint)n_ranks, all_output, (guint)grace_s };
@@ -175,7 +175,7 @@ exec(const TtOptions *options, GError **error)
     if (!tt_lab_possible(error))
         return TT_EXIT_HARDWARE;
     name = name_for(options->arguments[1]);
-    lab = tt_lab_load(name, error);
+    lab = tt_lab_load(name, FALSE, error);
     if (!lab)
         return TT_EXIT_USAGE;
     program = g_find_program_in_path(command[0]);
@@ -211,8 +211,11 @@ down(const TtOptions *options, GError **error)
     }
     all = tt_lab_list();
     for (guint i = 0; all[i]; i++)
-        if (!tt_lab_down(all[i], error))
-            break;
+        if (!tt_lab_down(all[i], error)) {
+            if (tt_lab_is_up(all[i]))
+                break;
+            g_clear_error(error); /* somebody else took it down */
+        }
     return TT_EXIT_GOOD;
 }
 
@@ -224,10 +227,15 @@ list(const TtOptions *options, GError **error)
     if (options->arguments[1])
         return usage(error, "list takes no \"%s\"", options->arguments[1]);
     for (guint i = 0; names[i]; i++) {
-        g_autoptr(TtLab) lab = tt_lab_load(names[i], error);
+        g_autoptr(GError) problem = NULL;
+        g_autoptr(TtLab) lab = tt_lab_load(names[i], FALSE, &problem);
 
-        if (!lab)
+        if (!lab && !tt_lab_is_up(names[i])) /* gone meanwhile */
+            continue;
+        if (!lab) {
+            g_propagate_error(error, g_steal_pointer(&problem));
             return TT_EXIT_FAILED;
+        }
         printf("%-16s %u hosts, %u ranks, from %s\n", lab->name, lab->n_hosts, tt_lab_n_ranks(lab),
                lab->topology);
     }

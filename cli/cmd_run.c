@@ -4,12 +4,17 @@
 #include "cli/flight.h"
 #include "cli/outlets.h"
 #include "cli/progress.h"
+#include "cli/run_backend.h"
+#include "cli/run_rows.h"
 #include "cli/table.h"
 #include "cli/team.h"
 #include "exec/defaults.h"
 #include "exec/exec.h"
 
 #include <stdio.h>
+#include <string.h>
+
+static char *backend_name;
 
 typedef struct {
     const TtOptions *options;
@@ -20,8 +25,7 @@ typedef struct {
     guint n_ranks;
     TtFlightPlan flight;
     GPtrArray *timelines;
-    double busbw_sum;
-    guint n_busbw, n_wrong_rows;
+    TtRunRows rows;
     TtProgress progress;
 } Run;
 
@@ -217,15 +221,14 @@ report_places(Run *r, const Place *places)
 {
     static const char *const names[] = { "out of place", "in place" };
 
-    for (guint i = 0; i < 2; i++)
-        tt_report_add(r->report, &places[i].row);
+    tt_run_rows_add(&r->rows, r->report, &places[0].row, &places[1].row);
     if (!tt_report_is_table(r->report))
         return;
-    tt_print_run_row(&places[0].row, &places[1].row);
     if (r->options->per_iteration)
         tt_print_run_iterations(&places[0].row, &places[1].row);
     for (guint i = 0; i < 2 && places[i].arrivals; i++)
         tt_print_arrivals(names[i], places[i].arrivals, r->options->iterations);
+    fflush(stdout);
 }
 
 static gboolean
@@ -236,18 +239,13 @@ run_what(Run *r, const What *what, const TtCase *c, gboolean record, GError **er
 
     for (guint in_place = 0; good && in_place < 2; in_place++) {
         g_autofree char *size = tt_format_bytes(c->bytes);
-        TtRow *row = &places[in_place].row;
 
         tt_progress_show(&r->progress, "running %s, %s", what->name, size);
         good = run_place(r, what, c, in_place, record && !in_place, &places[in_place], error);
-        r->busbw_sum += row->busbw_gbps;
-        r->n_busbw++;
-        r->n_wrong_rows += row->wrong > 0;
     }
     tt_progress_wipe(&r->progress);
     if (good)
         report_places(r, places);
-    fflush(stdout);
     place_clear(&places[0]);
     place_clear(&places[1]);
     return good;
@@ -322,16 +320,6 @@ print_heading(const Run *r)
     fflush(stdout);
 }
 
-static void
-print_footer(const Run *r)
-{
-    if (r->options->check)
-        tt_report_comment(r->report, "Out of bounds values : %u %s", r->n_wrong_rows,
-                          r->n_wrong_rows ? "FAILED" : "OK");
-    tt_report_comment(r->report, "Avg bus bandwidth    : %g ",
-                      r->n_busbw ? r->busbw_sum / r->n_busbw : 0);
-}
-
 /* What rounding costs the buffer of a collective in flight (exec.h). */
 #define SLICE_ROUNDING 128
 
@@ -394,8 +382,9 @@ run_cases(Run *r, const GArray *cases, GError **error)
     return TRUE;
 }
 
+/* Our own executor, on processes started here. */
 static int
-run_run(const TtOptions *options, GError **error)
+run_here(const TtOptions *options, GError **error)
 {
     g_autoptr(TtReport) report = tt_report_new(
         options, TT_FIELDS_CALL | TT_FIELDS_PLAN | TT_FIELDS_TIME | TT_FIELDS_WRONG |
@@ -432,12 +421,29 @@ run_run(const TtOptions *options, GError **error)
     if (!good)
         return TT_EXIT_FAILED;
     if (!reports)
-        return r.n_wrong_rows ? TT_EXIT_FAILED : TT_EXIT_GOOD;
-    print_footer(&r);
+        return r.rows.n_wrong ? TT_EXIT_FAILED : TT_EXIT_GOOD;
+    tt_run_rows_finish(&r.rows, report);
     if (!tt_report_finish(report, error) || !tt_outlets_write_timelines(options, timelines, error))
         return TT_EXIT_FAILED;
-    return r.n_wrong_rows ? TT_EXIT_FAILED : TT_EXIT_GOOD;
+    return r.rows.n_wrong ? TT_EXIT_FAILED : TT_EXIT_GOOD;
 }
+
+static int
+run_run(const TtOptions *options, GError **error)
+{
+    const TtBackend *backend;
+
+    if (!backend_name || strcmp(backend_name, "tutti") == 0)
+        return run_here(options, error);
+    backend = tt_run_backend_named(backend_name, error);
+    return backend ? tt_run_backend(options, backend, error) : TT_EXIT_USAGE;
+}
+
+static const GOptionEntry entries[] = {
+    { "backend", 0, 0, G_OPTION_ARG_FILENAME, &backend_name,
+      "whose collectives: tutti (default), or mpi, under mpirun", "NAME" },
+    { NULL },
+};
 
 const TtCommand tt_cmd_run = {
     .name = "run",
@@ -446,9 +452,11 @@ const TtCommand tt_cmd_run = {
                 "  tutti run --ranks 4 -b 8 -e 1M -f 8 -d all -o all\n"
                 "  tutti run --ranks 4 -b 1M --groups 2 --in-flight 3 --arrivals\n"
                 "  tutti run --ranks 2 -b 1M --algo double-tree --trace tree.json\n"
-                "      what happened when, to be opened at ui.perfetto.dev\n",
+                "      what happened when, to be opened at ui.perfetto.dev\n"
+                "  mpirun -np 4 tutti run --backend mpi -b 8 -e 64M -f 4\n",
     .options = TT_OPTIONS_SIZES | TT_OPTIONS_CALL | TT_OPTIONS_PLAN | TT_OPTIONS_RANKS |
                TT_OPTIONS_MEASURE | TT_OPTIONS_ROWS | TT_OPTIONS_TRACE | TT_OPTIONS_NETWORK |
                TT_OPTIONS_ITERATIONS,
+    .own = entries,
     .run = run_run,
 };

@@ -144,7 +144,7 @@ tt_compare(TtTeam *team, const TtPlan *plan, const TtCompareOptions *options,
     TtMeasureOptions measure = { .in_place = options->in_place,
                                  .check = options->check,
                                  .samples = options->samples,
-                                 .states = options->profile };
+                                 .states = options->any_state ? NULL : options->profile };
     TtComparison c = { 0 };
 
     if (!tt_measure(team, plan, &measure, &c.measured, error) ||

@@ -25,6 +25,8 @@ typedef struct {
     const TtTopology *topo;
     const TtProfile *profile;
     gboolean in_place, check;
+    gboolean
+        any_state; /* the profile's states are of another transport's latency: do not look for them */
     guint samples; /* 0: as tt_measure() */
 } TtCompareOptions;
 

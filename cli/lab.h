@@ -4,8 +4,8 @@
  *       nic0  ======= veth ======= h0n0 [leaf0] l0s0 ===== veth ===== s0l0 [spine0]
  *
  * A namespace for each host, one for all switches, which are Linux bridges. Each end of a cable is
- * shaped for what it sends. Nothing is made outside these namespaces but a state file, so removing
- * what the state file lists removes the lab.
+ * shaped for what it sends. Nothing is made outside these namespaces but a state file and
+ * one of host names, so removing what the state file lists removes the lab.
  *
  * lab_plan.c says what to build, lab_script.c by which commands, lab_state.c keeps and removes it,
  * lab_host.c goes into a namespace, lab_exec.c runs ranks.
@@ -48,6 +48,7 @@ typedef struct {
     /* Only of one that is up. */
     char *secret;
     char **namespaces; /* NULL-terminated; NULL: not up */
+    int lock;          /* nobody takes it down meanwhile; 0: none */
 } TtLab;
 
 void tt_lab_free(TtLab *lab);
@@ -61,6 +62,8 @@ TtLab *tt_lab_plan(const TtTopology *topo, const char *name, const char *topolog
 
 guint tt_lab_n_ranks(const TtLab *lab);
 char *tt_lab_namespace(const TtLab *lab, guint host); /* host n_hosts: the switches' */
+char *tt_lab_hostname(const TtLab *lab, guint host);  /* "one-switch-h3" */
+char *tt_lab_hosts_file(const char *name);            /* stands in for /etc/hosts */
 char *tt_lab_ipv4(guint host, guint nic);
 char *tt_lab_ipv6(guint host, guint nic);
 
@@ -92,7 +95,10 @@ gboolean tt_lab_possible(GError **error);
 gboolean tt_lab_check_name(const char *name, GError **error);
 gboolean tt_lab_is_up(const char *name);
 char **tt_lab_list(void); /* names, sorted */
-TtLab *tt_lab_load(const char *name, GError **error);
+/* Locked until freed, or until this process becomes another: shared by those who go in, alone (@alone)
+ * for who takes it down, so that nobody enters what goes away. */
+TtLab *tt_lab_load(const char *name, gboolean alone, GError **error);
+void tt_lab_unlock(TtLab *lab);
 gboolean tt_lab_up(TtLab *lab, GError **error); /* all of it, or nothing and an error */
 gboolean tt_lab_down(const char *name, GError **error);
 
@@ -101,9 +107,9 @@ gboolean tt_lab_down(const char *name, GError **error);
 /* Opens a namespace for tt_lab_enter(); -1 with an error. */
 int tt_lab_open_namespace(const char *namespace, GError **error);
 
-/* The calling process goes in, and sees the devices of that namespace in /sys. Safe between fork and
- * exec. */
-gboolean tt_lab_enter(int namespace_fd);
+/* The calling process goes in: the host's network, its devices in /sys, its name, and the names of all
+ * hosts of the lab. Safe between fork and exec. */
+gboolean tt_lab_enter(int namespace_fd, const char *hostname, const char *hosts_file);
 gboolean tt_lab_write_sysctls(const char *namespace, const char *words, GError **error);
 
 typedef struct {
@@ -112,8 +118,8 @@ typedef struct {
     guint grace_s; /* for the others once one failed */
 } TtLabRun;
 
-/* Runs @argv once per rank; the exit code, or TT_EXIT_FAILED and an error. */
-int tt_lab_exec(const TtLab *lab, const TtLabRun *run, char **argv, GError **error);
+/* Runs @argv once per rank and unlocks @lab once they run; the exit code, or TT_EXIT_FAILED and an error. */
+int tt_lab_exec(TtLab *lab, const TtLabRun *run, char **argv, GError **error);
 
 /* Becomes @argv on that host. Returns only with an error. */
 void tt_lab_become(const TtLab *lab, guint host, char **argv, GError **error);

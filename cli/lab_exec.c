@@ -29,7 +29,8 @@ typedef struct {
     guint rank;
     GPid pid; /* 0: ended */
     int namespace_fd;
-    gboolean killed; /* by us */
+    const char *hostname, *hosts_file; /* borrowed until it is started */
+    gboolean killed;                   /* by us */
     Stream streams[2];
 } Rank;
 
@@ -240,7 +241,7 @@ go_to_host(gpointer data)
 
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (!tt_lab_enter(rank->namespace_fd)) {
+    if (!tt_lab_enter(rank->namespace_fd, rank->hostname, rank->hosts_file)) {
         static const char words[] = "tutti lab: cannot enter the namespace\n";
 
         (void)!write(2, words, sizeof words - 1);
@@ -276,17 +277,22 @@ start_rank(Job *job, Rank *rank, char **argv, GError **error)
 static gboolean
 start_all(Job *job, char **argv, GError **error)
 {
+    g_autofree char *hosts_file = tt_lab_hosts_file(job->lab->name);
+
     for (guint r = 0; r < job->run->n_ranks; r++) {
-        g_autofree char *namespace = tt_lab_namespace(job->lab, r / job->lab->ranks_per_host);
+        guint host = r / job->lab->ranks_per_host;
+        g_autofree char *namespace = tt_lab_namespace(job->lab, host);
+        g_autofree char *hostname = tt_lab_hostname(job->lab, host);
         Rank *rank = &job->ranks[r];
         gboolean started;
 
-        *rank = (Rank){ .job = job, .rank = r };
+        *rank = (Rank){ .job = job, .rank = r, .hostname = hostname, .hosts_file = hosts_file };
         rank->namespace_fd = tt_lab_open_namespace(namespace, error);
         if (rank->namespace_fd < 0)
             return FALSE;
         started = start_rank(job, rank, argv, error);
         close(rank->namespace_fd);
+        rank->hostname = rank->hosts_file = NULL;
         if (!started)
             return FALSE;
     }
@@ -294,7 +300,7 @@ start_all(Job *job, char **argv, GError **error)
 }
 
 int
-tt_lab_exec(const TtLab *lab, const TtLabRun *run, char **argv, GError **error)
+tt_lab_exec(TtLab *lab, const TtLabRun *run, char **argv, GError **error)
 {
     g_autoptr(GMainLoop) loop = g_main_loop_new(NULL, FALSE);
     g_autofree Rank *ranks = g_new0(Rank, run->n_ranks);
@@ -309,6 +315,7 @@ tt_lab_exec(const TtLab *lab, const TtLabRun *run, char **argv, GError **error)
         job.ending = TRUE;
         signal_ranks(&job, SIGKILL);
     }
+    tt_lab_unlock(lab);
     if (job.n_running || job.n_open)
         g_main_loop_run(loop);
     for (guint r = 0; r < run->n_ranks; r++)

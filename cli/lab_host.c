@@ -19,14 +19,18 @@ tt_lab_open_namespace(const char *namespace, GError **error)
 }
 
 gboolean
-tt_lab_enter(int namespace_fd)
+tt_lab_enter(int namespace_fd, const char *hostname, const char *hosts_file)
 {
     if (setns(namespace_fd, CLONE_NEWNET) != 0)
         return FALSE;
-    /* Programs that look for NICs in /sys would find the machine's own. Where mounting is forbidden
-     * they do. */
-    if (unshare(CLONE_NEWNS) == 0 && mount("", "/", "none", MS_SLAVE | MS_REC, NULL) == 0)
+    /* Programs that look for NICs in /sys would find the machine's own, and hosts of one name look
+     * like one. Where mounting is forbidden they do. */
+    if (unshare(CLONE_NEWUTS) == 0)
+        (void)!sethostname(hostname, strlen(hostname));
+    if (unshare(CLONE_NEWNS) == 0 && mount("", "/", "none", MS_SLAVE | MS_REC, NULL) == 0) {
         (void)!mount("sysfs", "/sys", "sysfs", 0, NULL);
+        (void)!mount(hosts_file, "/etc/hosts", NULL, MS_BIND, NULL);
+    }
     return TRUE;
 }
 
@@ -83,11 +87,13 @@ void
 tt_lab_become(const TtLab *lab, guint host, char **argv, GError **error)
 {
     g_autofree char *namespace = tt_lab_namespace(lab, host);
+    g_autofree char *hostname = tt_lab_hostname(lab, host);
+    g_autofree char *hosts_file = tt_lab_hosts_file(lab->name);
     int fd = tt_lab_open_namespace(namespace, error);
 
     if (fd < 0)
         return;
-    if (!tt_lab_enter(fd)) {
+    if (!tt_lab_enter(fd, hostname, hosts_file)) {
         tt_lab_error(error, TT_CLI_ERROR_FAILED, "cannot enter namespace %s: %s", namespace,
                      g_strerror(errno));
         close(fd);

@@ -61,6 +61,7 @@ tt_lab_free(TtLab *lab)
     g_clear_pointer(&lab->notes, g_ptr_array_unref);
     g_free(lab->secret);
     g_strfreev(lab->namespaces);
+    tt_lab_unlock(lab);
     g_free(lab);
 }
 
@@ -75,6 +76,12 @@ tt_lab_namespace(const TtLab *lab, guint host)
 {
     return host < lab->n_hosts ? g_strdup_printf("ttlab-%s-h%u", lab->name, host)
                                : g_strdup_printf("ttlab-%s-switches", lab->name);
+}
+
+char *
+tt_lab_hostname(const TtLab *lab, guint host)
+{
+    return g_strdup_printf("%s-h%u", lab->name, host);
 }
 
 /* A subnet for each NIC number. */

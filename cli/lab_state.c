@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -89,6 +90,30 @@ tt_lab_is_up(const char *name)
     return tt_lab_check_name(name, NULL) && g_file_test(path, G_FILE_TEST_IS_REGULAR);
 }
 
+/* No lab's name has a dot. */
+char *
+tt_lab_hosts_file(const char *name)
+{
+    return g_strdup_printf("%s/%s.hosts", TT_LAB_STATE_FOLDER, name);
+}
+
+static gboolean
+write_hosts(const TtLab *lab, GError **error)
+{
+    g_autofree char *path = tt_lab_hosts_file(lab->name);
+    g_autoptr(GString) text = g_string_new("127.0.0.1 localhost\n::1 localhost\n");
+
+    for (guint h = 0; h < lab->n_hosts; h++)
+        for (guint nic = 0; nic < lab->n_nics; nic++) {
+            g_autofree char *name = tt_lab_hostname(lab, h), *address = tt_lab_ipv4(h, nic);
+
+            if (nic == 0)
+                g_string_append_printf(text, "%s %s\n", address, name);
+            g_string_append_printf(text, "%s %s-nic%u\n", address, name, nic);
+        }
+    return g_file_set_contents(path, text->str, (gssize)text->len, error);
+}
+
 static int
 by_name(const void *a, const void *b)
 {
@@ -128,13 +153,13 @@ random_secret(void)
 /* Created, never replaced: of two that bring up one name, one fails. It stands before the first
  * namespace does, so that whatever ends us, `down` knows what may be there. */
 static gboolean
-create_state(const TtLab *lab, GError **error)
+create_state(TtLab *lab, GError **error)
 {
     g_autofree char *path = state_path(lab->name);
     g_autoptr(GKeyFile) file = g_key_file_new();
     g_autofree char *text = NULL;
     gsize length;
-    int fd;
+    int fd = -1;
 
     g_key_file_set_string(file, "lab", "topology", lab->topology);
     g_key_file_set_integer(file, "lab", "hosts", (int)lab->n_hosts);
@@ -146,8 +171,12 @@ create_state(const TtLab *lab, GError **error)
     g_key_file_set_string_list(file, "lab", "namespaces", (const char *const *)lab->namespaces,
                                g_strv_length(lab->namespaces));
     text = g_key_file_to_data(file, &length, NULL);
-    g_mkdir_with_parents(TT_LAB_STATE_FOLDER, 0755);
-    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600); /* it holds the secret */
+    for (guint try = 0; try < 10; try++) { /* the last lab to go takes the folder with it */
+        g_mkdir_with_parents(TT_LAB_STATE_FOLDER, 0755);
+        fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600); /* it holds the secret */
+        if (fd >= 0 || errno != ENOENT)
+            break;
+    }
     if (fd < 0 && errno == EEXIST) {
         tt_lab_error(error, TT_CLI_ERROR_USAGE,
                      "lab \"%s\" is up already (tutti lab down %s, or --name OTHER)", lab->name,
@@ -162,7 +191,8 @@ create_state(const TtLab *lab, GError **error)
         }
         return FALSE;
     }
-    close(fd);
+    flock(fd, LOCK_EX); /* until it is whole */
+    lab->lock = fd;
     return TRUE;
 }
 
@@ -179,8 +209,30 @@ check_loaded(const TtLab *lab)
     return good;
 }
 
+void
+tt_lab_unlock(TtLab *lab)
+{
+    if (lab->lock > 0)
+        close(lab->lock);
+    lab->lock = 0;
+}
+
+/* FALSE if it is not up, or was taken down while we waited. */
+static gboolean
+lock_state(TtLab *lab, const char *path, gboolean alone)
+{
+    struct stat file;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return FALSE;
+    lab->lock = fd;
+    return flock(fd, alone ? LOCK_EX : LOCK_SH) == 0 && fstat(fd, &file) == 0 &&
+           S_ISREG(file.st_mode) && file.st_nlink > 0;
+}
+
 TtLab *
-tt_lab_load(const char *name, GError **error)
+tt_lab_load(const char *name, gboolean alone, GError **error)
 {
     g_autoptr(TtLab) lab = g_new0(TtLab, 1);
     g_autoptr(GKeyFile) file = g_key_file_new();
@@ -190,7 +242,7 @@ tt_lab_load(const char *name, GError **error)
     if (!tt_lab_check_name(name, error))
         return NULL;
     path = state_path(name);
-    if (!g_file_test(path, G_FILE_TEST_IS_REGULAR)) {
+    if (!lock_state(lab, path, alone)) {
         tt_lab_error(error, TT_CLI_ERROR_USAGE,
                      "no lab \"%s\" is up (tutti lab list shows those that are)", name);
         return NULL;
@@ -258,7 +310,7 @@ end_processes(const char *namespace)
 static gboolean
 remove_all(const TtLab *lab, GError **error)
 {
-    g_autofree char *path = state_path(lab->name);
+    g_autofree char *path = state_path(lab->name), *hosts_file = tt_lab_hosts_file(lab->name);
     g_autoptr(GString) batch = g_string_new(NULL);
     static const char *const argv[] = { "ip", "-batch", "-", NULL };
 
@@ -272,6 +324,7 @@ remove_all(const TtLab *lab, GError **error)
     }
     if (batch->len && !tt_lab_run_tool(argv, batch->str, NULL, 0, error))
         return FALSE;
+    unlink(hosts_file);
     if (unlink(path) != 0) {
         tt_lab_error(error, TT_CLI_ERROR_FAILED, "cannot remove %s: %s", path, g_strerror(errno));
         return FALSE;
@@ -283,7 +336,7 @@ remove_all(const TtLab *lab, GError **error)
 gboolean
 tt_lab_down(const char *name, GError **error)
 {
-    g_autoptr(TtLab) lab = tt_lab_load(name, error);
+    g_autoptr(TtLab) lab = tt_lab_load(name, TRUE, error);
 
     return lab && remove_all(lab, error);
 }
@@ -321,7 +374,7 @@ tt_lab_up(TtLab *lab, GError **error)
         return create_state(lab, error);
     if (!names_are_free(lab, error) || !create_state(lab, error))
         return FALSE;
-    if (tt_lab_run_script(script, error))
+    if (write_hosts(lab, error) && tt_lab_run_script(script, error))
         return TRUE;
     remove_all(lab, NULL);
     return FALSE;

@@ -23,7 +23,7 @@ typedef struct {
     TtNcclXml *node; /* as NCCL sees it */
     TtNcclMachine machine;
     TtNcclCosts *costs; /* of --constants; NULL: those built in */
-    char *topology; /* for headings */
+    char *topology;     /* for headings */
 } TtLibrary;
 
 /* The version --library names; 0 with an error. *warning as tt_nccl_version_parse() does. */

@@ -37,7 +37,7 @@ struct TtOptions {
 
     guint64 *sizes; /* -b -e -f -i unrolled, bytes */
     guint n_sizes;
-    gboolean sizes_given, algo_given, level_given; /* on the command line */
+    gboolean sizes_given, algo_given, level_given, transport_given; /* on the command line */
 
     TtCollective collective;
     TtType types[TT_N_TYPES];

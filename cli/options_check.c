@@ -300,6 +300,7 @@ check_measure(TtOptions *options, GError **error)
         return FALSE;
     options->check = check != 0;
     options->pin = !tt_raw.no_pin;
+    options->transport_given = tt_raw.transport != NULL;
     options->transport = tt_raw.transport ? g_steal_pointer(&tt_raw.transport) : g_strdup("shm");
     return TRUE;
 }

@@ -58,9 +58,8 @@ describe(const TtSetup *setup, TtReport *report)
     tt_report_config_number(report, "group", setup->group_size);
     for (guint i = 0; setup->options->settings && setup->options->settings[i]; i++) {
         const char *equals = strchr(setup->options->settings[i], '=');
-        g_autofree char *key =
-            g_strdup_printf("set %.*s", (int)(equals - setup->options->settings[i]),
-                            setup->options->settings[i]);
+        g_autofree char *key = g_strdup_printf(
+            "set %.*s", (int)(equals - setup->options->settings[i]), setup->options->settings[i]);
 
         tt_report_config(report, key, "%s", equals + 1);
     }

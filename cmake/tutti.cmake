@@ -35,9 +35,10 @@ function(tutti_library name)
   target_link_libraries(tt_${name} PUBLIC tt_flags ${A_LIBS})
 endfunction()
 
-# tutti_optional(lib file PACKAGE): <folder>/<file>.c needs PACKAGE; without it, <file>_none.c, which
-# says what to install, stands in. Both define the same functions.
+# tutti_optional(lib file PACKAGE [WITH file...]): <folder>/<file>.c needs PACKAGE, as do those it comes
+# with; without it, <file>_none.c, which says what to install, stands in. Both define the same functions.
 function(tutti_optional lib file package)
+  cmake_parse_arguments(A "" "" "WITH" ${ARGN})
   if(TARGET tt_${lib})
     set(target tt_${lib})
   else()
@@ -47,10 +48,12 @@ function(tutti_optional lib file package)
     set(out ${file}_none)
     target_link_libraries(${target} PUBLIC PkgConfig::${package})
   else()
-    set(out ${file})
+    set(out ${file} ${A_WITH})
   endif()
   get_target_property(sources ${target} SOURCES)
-  list(FILTER sources EXCLUDE REGEX "/${out}\\.c$")
+  foreach(name ${out})
+    list(FILTER sources EXCLUDE REGEX "/${name}\\.c$")
+  endforeach()
   set_target_properties(${target} PROPERTIES SOURCES "${sources}")
 endfunction()
 
@@ -67,7 +70,7 @@ function(tutti_registry folder)
     string(APPEND externs "extern const ${A_TYPE} tt_${n};\n")
     string(APPEND rows "    &tt_${n},\n")
   endforeach()
-  set(out ${PROJECT_BINARY_DIR}/${folder}_registry.c)
+  set(out ${PROJECT_BINARY_DIR}/${folder}_${A_PREFIX}_registry.c)
   file(CONFIGURE OUTPUT ${out} CONTENT
 "/* Written by the build from ${folder}/${A_PREFIX}_*.c */
 #include \"${A_HEADER}\"
@@ -117,6 +120,50 @@ ${rows}    { NULL, NULL, NULL },
   target_sources(tt_${lib} PRIVATE ${out})
 endfunction()
 
+# tutti_mpi_modules(source): BUILD/backends/tutti_mpi_<name>.so, one per MPI whose compiler is
+# there, with that compiler. The program is not linked with any: it loads the one that started it.
+function(tutti_mpi_modules source)
+  set(made "")
+  set(modules "")
+  foreach(wrapper mpicc.openmpi mpicc.mpich mpicc.mvapich mpicc)
+    string(MAKE_C_IDENTIFIER "TT_${wrapper}" var)
+    find_program(${var} ${wrapper})
+    mark_as_advanced(${var})
+    if(NOT ${var})
+      continue()
+    endif()
+    file(WRITE ${PROJECT_BINARY_DIR}/which_mpi.c "#include <mpi.h>\n")
+    execute_process(COMMAND ${${var}} -E -dM ${PROJECT_BINARY_DIR}/which_mpi.c
+                    OUTPUT_VARIABLE macros ERROR_QUIET RESULT_VARIABLE failed)
+    set(name "")
+    if(failed)
+      continue()
+    elseif(macros MATCHES "#define OPEN_MPI ")
+      set(name openmpi)
+    elseif(macros MATCHES "#define MVAPICH2?_VERSION ")
+      set(name mvapich)
+    elseif(macros MATCHES "#define I_MPI_VERSION ")
+      set(name intel)
+    elseif(macros MATCHES "#define MPICH_VERSION ")
+      set(name mpich)
+    endif()
+    if(NOT name OR name IN_LIST made)
+      continue()
+    endif()
+    list(APPEND made ${name})
+    set(module ${PROJECT_BINARY_DIR}/backends/tutti_mpi_${name}.so)
+    add_custom_command(OUTPUT ${module}
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/backends
+      COMMAND ${${var}} -std=gnu11 -O2 -Wall -Wextra $<$<BOOL:${TT_WERROR}>:-Werror> -fPIC -shared
+              -I${PROJECT_SOURCE_DIR} -o ${module} ${PROJECT_SOURCE_DIR}/${source}
+      DEPENDS ${PROJECT_SOURCE_DIR}/${source} ${PROJECT_SOURCE_DIR}/exec/backend_mpi_abi.h
+      COMMENT "Building the module for ${name}" VERBATIM COMMAND_EXPAND_LISTS)
+    list(APPEND modules ${module})
+  endforeach()
+  add_custom_target(tt_backends ALL DEPENDS ${modules})
+  set(TT_MPIS "${made}" PARENT_SCOPE)
+endfunction()
+
 # What was found, in one place, with what is missing without it.
 function(tutti_summary)
   macro(line found what without)
@@ -131,6 +178,9 @@ function(tutti_summary)
   line(HWLOC_FOUND "hwloc" "no --topo this (libhwloc-dev)")
   line(GSL_FOUND "GSL" "no fitting of NCCL's constants (libgsl-dev)")
   line(LIBXML2_FOUND "libxml2" "no NCCL topology and graph files (libxml2-dev)")
+  line(IBVERBS_FOUND "libibverbs" "no RDMA (libibverbs-dev)")
   line(CUNIT_FOUND "CUnit" "no tests (libcunit1-dev)")
   line(GNUPLOT "gnuplot" "no plots (gnuplot-nox)")
+  list(JOIN TT_MPIS ", " mpis)
+  line(TT_MPIS "MPI (${mpis})" "no --backend mpi (libopenmpi-dev or libmpich-dev)")
 endfunction()

@@ -7,7 +7,7 @@
  *
  * Processes are numbered in the order of their ranks, so process 0, which runs rank 0, is the root.
  * One thread at a time. Errors are of TT_EXEC_ERROR: USAGE (no secret), SYSTEM (address, port,
- * interface, version, secret), HANG (someone did not come in time), DEAD (someone went).
+ * interface, version, secret), ABSENT (someone did not come in time), DEAD (someone went).
  */
 #pragma once
 #include "exec/exec.h"

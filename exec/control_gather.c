@@ -65,7 +65,7 @@ await(TtControl *self, guint process, gint64 deadline_us, double timeout_s, GErr
             return FALSE;
         }
         if (left == 0) {
-            g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_HANG,
+            g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_ABSENT,
                         "%s said nothing for %g s while all exchanged addresses",
                         tt_control_name(self, process), timeout_s);
             return FALSE;

@@ -37,7 +37,7 @@ static Outcome
 lost(const Peer *peer, const char *when, GError **error)
 {
     if (errno == ETIMEDOUT)
-        g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_HANG, "the root at %s did not answer %s",
+        g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_ABSENT, "the root at %s did not answer %s",
                     peer->where, when);
     else
         g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_DEAD, "the root at %s went away %s%s%s",
@@ -136,8 +136,8 @@ wait_for_table(const Peer *peer, int fd, TtMeeting *meeting, GError **error)
     if (header.kind == TT_MEET_TABLE && take_table(meeting, (TtMeetTable *)body, header.bytes, fd))
         return JOINED;
     make_printable(body);
-    g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_HANG, "the root at %s gave up: %s", peer->where,
-                header.kind == TT_MEET_REFUSED ? body : "protocol error");
+    g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_ABSENT, "the root at %s gave up: %s",
+                peer->where, header.kind == TT_MEET_REFUSED ? body : "protocol error");
     return FAILED;
 }
 
@@ -202,7 +202,7 @@ call_until_answered(const Peer *peer, TtMeeting *meeting, GError **error)
         g_usleep((gulong)MIN(pause_us, left_us));
         pause_us = MIN(pause_us * 3 / 2, LAST_PAUSE_US);
     }
-    g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_HANG,
+    g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_ABSENT,
                 "rank 0 was not to be met at %s within %g s: %s", peer->where, peer->timeout_s,
                 code ? g_strerror(code) : "it hangs up");
     return FAILED;

@@ -405,7 +405,7 @@ wait_for_all(Root *root, double timeout_s, gint64 deadline_us, GError **error)
         if (g_get_monotonic_time() >= deadline_us) {
             g_autofree char *missing = missing_text(root->meeting, root->launch->n_ranks);
 
-            g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_HANG,
+            g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_ABSENT,
                         "%s of %u did not come within %g s%s", missing, root->launch->n_ranks,
                         timeout_s, root->notes->str);
             return FALSE;

@@ -224,7 +224,7 @@ count_messages(const TtJob *job, guint rank, guint lane, guint peer, gboolean se
     return per_iteration ? steps / per_iteration * whole + part : 0;
 }
 
-/* @rank waits for a message that its peer has sent long ago. */
+/* @rank waits for a message that its peer has sent long ago, or for slots that its peer has long freed. */
 static gboolean
 is_swallowed(const TtRegion *region, guint rank, guint *peer, guint *lane)
 {
@@ -233,11 +233,18 @@ is_swallowed(const TtRegion *region, guint rank, guint *peer, guint *lane)
 
     *peer = atomic_load_explicit(&block->wait_peer, memory_order_relaxed);
     *lane = atomic_load_explicit(&block->wait_lane, memory_order_relaxed);
-    if (atomic_load_explicit(&block->state, memory_order_relaxed) != TT_RANK_WAITS_MESSAGE ||
-        *peer >= region->n_ranks || *lane >= job->n_lanes)
+    if (*peer >= region->n_ranks || *lane >= job->n_lanes)
         return FALSE;
-    return count_messages(job, *peer, *lane, rank, TRUE, steps_done(region, *peer, *lane)) >
-           count_messages(job, rank, *lane, *peer, FALSE, steps_done(region, rank, *lane));
+    switch (atomic_load_explicit(&block->state, memory_order_relaxed)) {
+    case TT_RANK_WAITS_MESSAGE:
+        return count_messages(job, *peer, *lane, rank, TRUE, steps_done(region, *peer, *lane)) >
+               count_messages(job, rank, *lane, *peer, FALSE, steps_done(region, rank, *lane));
+    case TT_RANK_WAITS_SLOT:
+        return count_messages(job, rank, *lane, *peer, TRUE, steps_done(region, rank, *lane)) <
+               count_messages(job, *peer, *lane, rank, FALSE, steps_done(region, *peer, *lane)) +
+                   job->n_slots;
+    default: return FALSE;
+    }
 }
 
 static gboolean
@@ -269,7 +276,7 @@ set_swallowed(const TtRegion *region, const int *stopped_by, double timeout_s, G
             continue;
         append_wait(text, region, r);
         g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_NETWORK,
-                    "no progress for %g s: what rank %u has sent to rank %u does not arrive; %s",
+                    "no progress for %g s: what rank %u sends to rank %u does not arrive; %s",
                     timeout_s, peer, r, text->str);
         return TRUE;
     }

@@ -6,6 +6,7 @@
  */
 #include "exec/job.h"
 #include "exec/barrier.h"
+#include "exec/ping.h"
 
 #include <string.h>
 
@@ -180,6 +181,9 @@ place_connections(TtRegion *region)
         job->barrier_first = job->n_connections;
         job->n_connections += TT_BARRIER_CONNECTIONS(region->n_ranks);
     }
+    job->ping_first = job->n_connections;
+    if (tt_ping_needs_connections(region))
+        job->n_connections += TT_PING_CONNECTIONS;
     job->slot_stride = TT_SLOT_HEAD_BYTES;
     if (message > TT_SLOT_SMALL_BYTES)
         job->slot_stride += (message + TT_LINE_BYTES - 1) / TT_LINE_BYTES * TT_LINE_BYTES;

@@ -5,10 +5,8 @@
 
 /* Integers a float type holds exactly: 2^(bits of its significand). */
 static const guint64 exact_limit[TT_N_TYPES] = {
-    [TT_FLOAT16] = 2048,
-    [TT_BFLOAT16] = 256,
-    [TT_FLOAT32] = 1 << 24,
-    [TT_FLOAT64] = 1 << 24,
+    [TT_INT8] = 127, /* where sums must not wrap */
+    [TT_FLOAT16] = 2048, [TT_BFLOAT16] = 256, [TT_FLOAT32] = 1 << 24, [TT_FLOAT64] = 1 << 24,
 };
 
 /* Products of at most 2^12 in magnitude fit every float type. */
@@ -42,28 +40,27 @@ typedef struct {
 #define SALT_SHIFT 44
 
 static Draw
-choose_kind(const TtPlan *plan)
+choose_draw(const TtPlan *plan, gboolean sums_fit)
 {
     TtType type = plan->spec.type;
     TtRedop redop = plan->spec.redop;
     guint64 P = plan->spec.n_ranks;
 
     if (!tt_collective_reduces(plan->spec.collective) || redop == TT_MIN || redop == TT_MAX)
-        return (Draw){ ANY, 1, 0 };
-    if (is_integer(type)) /* odd factors, else int8 products are mostly 0 */
-        return (Draw){ redop == TT_PROD ? ODD : ANY, 1, 0 };
+        return (Draw){ ANY, 1 };
+    if (is_integer(type) && !(sums_fit && redop == TT_SUM &&
+                              exact_limit[type])) /* odd factors, else int8 products are mostly 0 */
+        return (Draw){ redop == TT_PROD ? ODD : ANY, 1 };
     if (redop == TT_PROD)
-        return (Draw){ SIGNED_TWOS, (P + MOST_TWOS - 1) / MOST_TWOS, 0 };
+        return (Draw){ SIGNED_TWOS, (P + MOST_TWOS - 1) / MOST_TWOS };
     if (3 * P <= exact_limit[type])
-        return (Draw){ SMALL, 1, 0 };
-    return (Draw){ SPARSE, (P + exact_limit[type] - 1) / exact_limit[type], 0 };
+        return (Draw){ SMALL, 1 };
+    return (Draw){ SPARSE, (P + exact_limit[type] - 1) / exact_limit[type] };
 }
 
 static Draw
-choose_draw(const TtPlan *plan, guint salt)
+salted(Draw d, guint salt)
 {
-    Draw d = choose_kind(plan);
-
     d.salt = (guint64)salt << SALT_SHIFT;
     return d;
 }
@@ -164,10 +161,9 @@ make_codes(TtType type, guint16 codes[256])
         codes[v + 128] = encode16(v, format_of(type));
 }
 
-void
-tt_pattern_fill(const TtPlan *plan, guint salt, guint rank, TtRange range, gpointer data)
+static void
+fill(const TtPlan *plan, Draw d, guint rank, TtRange range, gpointer data)
 {
-    Draw d = choose_draw(plan, salt);
     guint16 codes[256];
 
 #define FILL(type, expression)                                                                     \
@@ -186,6 +182,18 @@ tt_pattern_fill(const TtPlan *plan, guint salt, guint rank, TtRange range, gpoin
     default: make_codes(plan->spec.type, codes); FILL(guint16, codes[v + 128]);
     }
 #undef FILL
+}
+
+void
+tt_pattern_fill(const TtPlan *plan, guint salt, guint rank, TtRange range, gpointer data)
+{
+    fill(plan, salted(choose_draw(plan, FALSE), salt), rank, range, data);
+}
+
+void
+tt_pattern_fill_fitting(const TtPlan *plan, guint rank, TtRange range, gpointer data)
+{
+    fill(plan, choose_draw(plan, TRUE), rank, range, data);
 }
 
 /* --- the expected result ------------------------------------------------------------------------
@@ -242,12 +250,11 @@ equals(TtType type, gconstpointer data, guint64 i, gint64 sum, gint64 divisor)
     return tt_pattern_read(type, data, i) == round_to((float)sum / (float)divisor, format_of(type));
 }
 
-guint64
-tt_pattern_count_wrong(const TtPlan *plan, guint salt, TtRange range, gconstpointer data)
+static guint64
+count_wrong(const TtPlan *plan, Draw d, TtRange range, gconstpointer data)
 {
     gboolean reduces = tt_collective_reduces(plan->spec.collective);
     gint64 divisor = reduces && plan->spec.redop == TT_AVG ? plan->spec.n_ranks : 1;
-    Draw d = choose_draw(plan, salt);
     guint64 wrong = 0;
     guint owner = 0;
 
@@ -262,4 +269,16 @@ tt_pattern_count_wrong(const TtPlan *plan, guint salt, TtRange range, gconstpoin
         wrong += !equals(plan->spec.type, data, i, expected, divisor);
     }
     return wrong;
+}
+
+guint64
+tt_pattern_count_wrong(const TtPlan *plan, guint salt, TtRange range, gconstpointer data)
+{
+    return count_wrong(plan, salted(choose_draw(plan, FALSE), salt), range, data);
+}
+
+guint64
+tt_pattern_count_wrong_fitting(const TtPlan *plan, TtRange range, gconstpointer data)
+{
+    return count_wrong(plan, choose_draw(plan, TRUE), range, data);
 }

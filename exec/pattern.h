@@ -15,5 +15,10 @@ void tt_pattern_fill(const TtPlan *plan, guint salt, guint rank, TtRange range, 
 /* Elements of @data, the output of a rank holding @range, that are not the expected result. */
 guint64 tt_pattern_count_wrong(const TtPlan *plan, guint salt, TtRange range, gconstpointer data);
 
+/* The same two for libraries that leave integer overflow undefined, as MPI does (Open MPI's int8 sums
+ * stop at -128 and 127): no sum leaves its type. */
+void tt_pattern_fill_fitting(const TtPlan *plan, guint rank, TtRange range, gpointer data);
+guint64 tt_pattern_count_wrong_fitting(const TtPlan *plan, TtRange range, gconstpointer data);
+
 /* The value of one element as stored, widened: for tests. */
 double tt_pattern_read(TtType type, gconstpointer data, guint64 i);

@@ -53,7 +53,7 @@ tt_pmi_exchange(int fd, const char *mine, gint64 deadline_us, GError **error)
 {
     g_autofree char *init = NULL, *name = NULL, *kvs = NULL, *put = NULL, *barrier = NULL,
                     *got = NULL;
-    g_autofree char *line = NULL, *query = NULL;
+    g_autofree char *line = NULL, *query = NULL, *bye = NULL;
     char *value;
 
     init = ask(fd, "cmd=init pmi_version=1 pmi_subversion=1\n", "response_to_init", deadline_us,
@@ -76,6 +76,10 @@ tt_pmi_exchange(int fd, const char *mine, gint64 deadline_us, GError **error)
     query = g_strdup_printf("cmd=get kvsname=%s key=" KEY "\n", kvs ? kvs : "");
     got = ask(fd, query, "get_result", deadline_us, error);
     if (!got)
+        return NULL;
+    /* whoever has said init and leaves without this is taken for dead, and the job with it */
+    bye = ask(fd, "cmd=finalize\n", "finalize_ack", deadline_us, error);
+    if (!bye)
         return NULL;
     value = value_of(got, "value");
     if (!value)

@@ -2,6 +2,7 @@
  */
 #include "exec/barrier.h"
 #include "exec/lend.h"
+#include "exec/ping.h"
 #include "exec/wires.h"
 
 #include <string.h>
@@ -390,6 +391,7 @@ tt_program_compile(TtRank *self)
         g_array_set_size(self->reach[i].ends, 0);
     compile_lanes(self);
     tt_barrier_open(self);
+    tt_ping_open(self);
     self->spin_limit = tt_wait_spin_limit(self);
     return connect_wires(self);
 }

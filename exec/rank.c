@@ -1,6 +1,7 @@
 /* rank.c - a rank's life: wait for a job, prepare, warm up, time, check, report. */
 #include "exec/barrier.h"
 #include "exec/pattern.h"
+#include "exec/ping.h"
 #include "exec/strike.h"
 #include "exec/wires.h"
 
@@ -181,67 +182,6 @@ count_wrong(TtRank *self)
 /* --- measuring ---------------------------------------------------------------------------------
  */
 
-/* A short ping-pong between ranks 0 and 1 on two cache lines: how far apart their cores are now. */
-#define PINGS_WARMUP 20
-#define PINGS_MOST   200
-#define PINGS_MOST_S 100e-6
-#define PING_STOP    G_MAXUINT64
-
-static gboolean
-wait_ping(TtRank *self, guint which, guint64 last, guint64 *value)
-{
-    _Atomic guint64 *cell = &self->region->ping[which].value;
-    TtWait wait = { 0 };
-
-    while ((*value = atomic_load_explicit(cell, memory_order_acquire)) == last) {
-        if (!tt_wait(self, &wait, TT_RANK_WAITS_BARRIER, 1 - which, TT_NO_LANE))
-            return FALSE;
-    }
-    tt_wait_over(self, &wait);
-    return TRUE;
-}
-
-static void
-send_ping(TtRank *self, guint which, guint64 value)
-{
-    atomic_store_explicit(&self->region->ping[which].value, value, memory_order_release);
-}
-
-static gboolean
-measure_flag(TtRank *self)
-{
-    guint64 value = 0;
-    double start = 0;
-
-    if (self->region->n_ranks < 2 || self->rank > 1 || tt_region_is_part(self->region))
-        return TRUE;
-    if (self->rank == 1) {
-        while (value != PING_STOP) {
-            if (!wait_ping(self, 0, value, &value))
-                return FALSE;
-            send_ping(self, 1, value);
-        }
-        return TRUE;
-    }
-    for (guint64 i = 1; i <= PINGS_WARMUP + PINGS_MOST; i++) {
-        double elapsed;
-
-        if (i == PINGS_WARMUP + 1)
-            start = now_s();
-        send_ping(self, 0, i);
-        if (!wait_ping(self, 1, i - 1, &value))
-            return FALSE;
-        if (i <= PINGS_WARMUP || (i % 16 != 0 && i != PINGS_WARMUP + PINGS_MOST))
-            continue;
-        elapsed = now_s() - start;
-        self->region->flag_s = elapsed / (double)(2 * (i - PINGS_WARMUP));
-        if (elapsed > PINGS_MOST_S)
-            break;
-    }
-    send_ping(self, 0, PING_STOP);
-    return TRUE;
-}
-
 static gboolean
 run_many(TtRank *self, guint n)
 {
@@ -374,7 +314,7 @@ run_job(TtRank *self, guint32 number)
     if (!tt_program_compile(self))
         return FALSE;
     fill_input(self);
-    return wait_for_go(self, number) && tt_barrier_wait(self) && measure_flag(self) &&
+    return wait_for_go(self, number) && tt_barrier_wait(self) && tt_ping_measure(self) &&
            tt_barrier_wait(self) && run_timed(self) && (!options->record || run_recorded(self)) &&
            (!options->check || run_checked(self));
 }

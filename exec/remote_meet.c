@@ -99,6 +99,16 @@ tt_remote_pid(const TtRemote *self, guint rank)
 
 /* --- who is where -------------------------------------------------------------------------------- */
 
+/* Tells kernels apart; empty if there is no such file. */
+static void
+read_boot_id(char *text, gsize bytes)
+{
+    g_autofree char *all = NULL;
+
+    if (g_file_get_contents("/proc/sys/kernel/random/boot_id", &all, NULL, NULL))
+        g_strlcpy(text, g_strchomp(all), bytes);
+}
+
 static gboolean
 write_card(TtRemote *self, TtRemoteCard *card, const char *same, GError **error)
 {
@@ -107,6 +117,7 @@ write_card(TtRemote *self, TtRemoteCard *card, const char *same, GError **error)
     memset(card, 0, sizeof *card);
     g_strlcpy(card->host_id, host_id, sizeof card->host_id);
     g_strlcpy(card->host_name, g_get_host_name(), sizeof card->host_name);
+    read_boot_id(card->boot_id, sizeof card->boot_id);
     g_strlcpy(card->same, same, sizeof card->same);
     card->pid = getpid();
     card->arena_bytes = self->region->arena_bytes;
@@ -152,7 +163,8 @@ same_machine(const TtRemote *self, guint p, guint q)
     return strcmp(self->cards[p].host_id, self->cards[q].host_id) == 0;
 }
 
-/* Machines are numbered by their first process, which gives the memory. Returns that of this machine. */
+/* Machines are numbered by their first process, which gives the memory. Cores are shared
+ * by all that one kernel runs, also where namespaces make several machines of it. Returns that of this machine. */
 static guint
 place_ranks(TtRemote *self)
 {
@@ -168,9 +180,10 @@ place_ranks(TtRemote *self)
             host++;
         for (guint r = first; r < first + n; r++)
             region->ranks[r].host = host;
-        if (!same_machine(self, p, self->process))
+        if (same_machine(self, p, self->process))
+            leader = host;
+        if (strcmp(self->cards[p].boot_id, self->cards[self->process].boot_id) != 0)
             continue;
-        leader = host;
         region->n_on_host += n;
         region->host_rank += p < self->process ? n : 0;
     }

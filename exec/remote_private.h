@@ -32,7 +32,7 @@ typedef struct {
 
 /* What a process tells when all have met. */
 typedef struct {
-    char host_id[96], host_name[64], same[256];
+    char host_id[96], boot_id[40], host_name[64], same[256];
     gint32 pid, arena_fd;
     guint64 arena_bytes, token[2];
 } TtRemoteCard;

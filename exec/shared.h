@@ -100,8 +100,8 @@ typedef struct {
     guint8 *
         connections; /* n_connections times connection_bytes; those over wires have no memory here */
     gsize connection_bytes, slot_stride;
-    guint32
-        barrier_first; /* connections from this number on join the ranks for barriers (barrier.h) */
+    /* Connections from these numbers on are for barriers (barrier.h) and the ping-pong (ping.h). */
+    guint32 barrier_first, ping_first;
     TtSignature signature;
     _Atomic guint64
         *done; /* [rank * done_stride + lane]: steps finished in this job, by the rank */

@@ -11,7 +11,8 @@ tt_fault_check(const TtRegion *region, GError **error)
     if (kind < TT_FAULT_CUT || region->transports[TT_INSIDE] || region->transports[TT_ACROSS])
         return TRUE;
     g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
-                "fault %s needs connections over a network: --transport tcp", tt_fault_name(kind));
+                "fault %s needs connections over a network (--transport tcp or verbs)",
+                tt_fault_name(kind));
     return FALSE;
 }
 

@@ -86,3 +86,6 @@ int tt_tcp_listen(const TtWireOptions *options, TtAddress *mine, GError **error)
  * turned away. */
 gboolean tt_tcp_connect(const TtWireOptions *options, int listener, TtTcpLink *const *links,
                         guint n_links, GError **error);
+
+/* A fault: what somebody might do who found the port. */
+void tt_tcp_make_noise(const TtAddress *to);

@@ -289,3 +289,24 @@ tt_tcp_connect(const TtWireOptions *options, int listener, TtTcpLink *const *lin
     g_free(setup.calls);
     return good;
 }
+
+/* --- on purpose ---------------------------------------------------------------------------------- */
+
+/* As somebody who found the port: sends rubbish to one connection, nothing to another, and stays. */
+void
+tt_tcp_make_noise(const TtAddress *to)
+{
+    for (guint i = 0; i < 3; i++) {
+        struct sockaddr_storage address;
+        guint8 noise[512];
+        int fd;
+
+        memcpy(&address, to->bytes, sizeof address);
+        fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        for (guint k = 0; k < sizeof noise; k++)
+            noise[k] = (guint8)g_random_int();
+        if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0 && i > 0 &&
+            send(fd, noise, sizeof noise, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+            close(fd);
+    }
+}

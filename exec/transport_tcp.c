@@ -290,30 +290,11 @@ tcp_explain(const TtWire *self, guint *peer, GError **error)
 
 /* --- on purpose ---------------------------------------------------------------------------------- */
 
-/* Somebody who found the port: sends rubbish to one connection, nothing to another, and stays. */
-static void
-make_noise(const TtAddress *to)
-{
-    for (guint i = 0; i < 3; i++) {
-        struct sockaddr_storage address;
-        guint8 noise[512];
-        int fd;
-
-        memcpy(&address, to->bytes, sizeof address);
-        fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        for (guint k = 0; k < sizeof noise; k++)
-            noise[k] = (guint8)g_random_int();
-        if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0 && i > 0 &&
-            send(fd, noise, sizeof noise, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-            close(fd);
-    }
-}
-
 static void
 tcp_harm(TtWire *self, guint peer, TtHarm how)
 {
     if (how == TT_HARM_NOISE)
-        make_noise(self->options.address(self->options.context, peer));
+        tt_tcp_make_noise(self->options.address(self->options.context, peer));
     for (guint i = 0; i < self->links->len && how != TT_HARM_NOISE; i++) {
         TtTcpLink *link = g_ptr_array_index(self->links, i);
 

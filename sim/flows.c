@@ -34,6 +34,7 @@ tt_flows_free(TtFlows *self)
     g_free(self->link_of);
     g_free(self->started);
     g_free(self->dirty);
+    g_clear_pointer(&self->buckets, g_array_unref);
     tt_maxmin_free(self->maxmin);
     g_free(self->member);
     g_free(self->first);
@@ -59,6 +60,8 @@ tt_flows_rewind(TtFlows *self)
         self->flows[f].carried_bytes = 0;
     }
     self->announced_ps = -1;
+    if (self->buckets)
+        tt_flows_fill_buckets(self);
 }
 
 /* --- connections and links ---------------------------------------------------------------------
@@ -75,11 +78,14 @@ tt_flows_new_link(TtFlows *self, TtLink id, double capacity)
 }
 
 static guint32
-find_link(TtFlows *self, TtLink id, double capacity)
+find_link(TtFlows *self, TtLink id, const TtLinkInfo *info)
 {
     g_assert(id < self->net->n_links);
-    if (self->link_of[id] == 0)
-        self->link_of[id] = tt_flows_new_link(self, id, capacity) + 1;
+    if (self->link_of[id] == 0) {
+        self->link_of[id] = tt_flows_new_link(self, id, info->capacity_bytes_per_s) + 1;
+        if (info->burst_bytes > 0)
+            tt_flows_add_bucket(self, self->link_of[id] - 1, info->burst_bytes);
+    }
     return self->link_of[id] - 1;
 }
 
@@ -107,8 +113,7 @@ tt_flows_add_route(TtFlows *self, const TtLink *route, guint n)
         if (isinf(info.capacity_bytes_per_s))
             continue;
         flow.alone_rate = MIN(flow.alone_rate, info.capacity_bytes_per_s);
-        self->hops[self->n_hops++] =
-            (Hop){ .link = find_link(self, route[i], info.capacity_bytes_per_s), .weight = 1 };
+        self->hops[self->n_hops++] = (Hop){ .link = find_link(self, route[i], &info), .weight = 1 };
         flow.n_hops++;
     }
     flow.n_all = flow.n_hops;
@@ -231,6 +236,8 @@ leave_links(TtFlows *self, guint32 flow)
         guint32 pos = self->hops[h].pos;
 
         link->n--;
+        if (self->buckets && link->n == 0)
+            tt_flows_bucket_rests(self, self->hops[h].link);
         if (link->n > 0) {
             Crossing *at = tt_link_crossings(link), last = at[link->n];
 
@@ -259,6 +266,8 @@ tt_flows_start(TtFlows *self, guint32 flow, guint64 bytes)
     f->left_bytes = (double)bytes;
     f->since_ps = self->queue->now_ps;
     f->carried_bytes += bytes;
+    if (self->buckets)
+        f->left_bytes -= tt_flows_take_tokens(self, flow, f->left_bytes);
     enter_links(self, flow);
     TT_RESERVE(self->started, self->started_room, self->n_started + 1);
     self->started[self->n_started++] = flow;

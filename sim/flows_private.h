@@ -54,13 +54,21 @@ typedef struct {
 
 typedef struct {
     double capacity;
-    double load;   /* sum of the rates of its sharing flows */
-    guint64 visit; /* the last settlement that reached it */
-    guint64 dirty; /* the last that lists it as changed */
-    guint64 check; /* the last round of checks that lists it */
-    guint32 local; /* its index in the settlement that reached it */
-    TtLink id;     /* TT_NO_LINK: no wire, but what one flow is limited to */
+    double load;    /* sum of the rates of its sharing flows */
+    guint64 visit;  /* the last settlement that reached it */
+    guint64 dirty;  /* the last that lists it as changed */
+    guint64 check;  /* the last round of checks that lists it */
+    guint32 local;  /* its index in the settlement that reached it */
+    TtLink id;      /* TT_NO_LINK: no wire, but what one flow is limited to */
+    guint32 bucket; /* index into buckets + 1; 0: none */
 } LinkShare;
+
+/* A token bucket: what passes at once. Refilled at the link's rate by what the link does not carry. */
+typedef struct {
+    double size_bytes, tokens_bytes; /* tokens: at since_ps */
+    double begun_bytes;              /* of flows that began to cross the link since then */
+    TtTime since_ps;                 /* when it began, or ceased, to be busy */
+} Bucket;
 
 typedef struct {
     TtTime end_ps; /* a copy, so that the heap is in order while ends change */
@@ -71,6 +79,8 @@ struct TtFlows {
     const TtNetwork *net;
     TtEventQueue *queue;
     GArray *log;
+
+    GArray *buckets; /* Bucket; NULL: no link has one */
 
     Flow *flows;
     FlowShare *flow_shares;
@@ -120,6 +130,13 @@ tt_link_crossings(Link *link)
 guint32 tt_flows_new_link(TtFlows *self, TtLink id, double capacity);
 void tt_flows_mark_dirty(TtFlows *self, guint32 link);
 void tt_flows_log(TtFlows *self, guint32 flow, double rate);
+
+/* flows_buckets.c. What of @bytes passes at once, taken from all buckets on the flow's way; before it enters
+ * its links. */
+void tt_flows_add_bucket(TtFlows *self, guint32 link, double size_bytes);
+void tt_flows_fill_buckets(TtFlows *self);
+double tt_flows_take_tokens(TtFlows *self, guint32 flow, double bytes);
+void tt_flows_bucket_rests(TtFlows *self, guint32 link);
 
 /* flows_share.c: new rates for everything the dirty links and started flows touch. */
 void tt_flows_share(TtFlows *self);

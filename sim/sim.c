@@ -76,8 +76,9 @@ check_bound(const TtEngine *engine, const char *name, GError **error)
 {
     TtBound bound = tt_bound(engine->plan, engine->net);
     TtTime rounding = rounding_ps(engine);
-    TtTime first_ps = floor_ps(MAX(bound.latency_s, bound.bandwidth_s));
-    TtTime all_ps = floor_ps(bound.bandwidth_s * engine->iterations);
+    TtTime bucket_ps = tt_flows_bucket_ps(engine->flows);
+    TtTime first_ps = floor_ps(MAX(bound.latency_s, bound.bandwidth_s)) - bucket_ps;
+    TtTime all_ps = floor_ps(bound.bandwidth_s * engine->iterations) - bucket_ps;
     gboolean good = engine->first_end_ps + rounding >= first_ps &&
                     engine->end_ps + rounding * engine->iterations >= all_ps;
 
@@ -137,6 +138,7 @@ run_flow(const TtPlan *plan, const TtNetwork *net, const TtSimOptions *options, 
         g_propagate_error(error, cause);
     } else {
         result->time_ps = time_per_iteration_ps(&engine);
+        result->bound_ps = MAX(0, result->bound_ps - tt_flows_bucket_ps(engine.flows));
         result->n_messages = engine.n_messages;
         result->n_events = engine.n_events;
         result->folded_ranks = count_folded(&engine);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tutti lab: what it would build, refuses, builds for real, runs inside, and leaves behind (nothing).
-. "$TT_SOURCE_DIR/tests/cli_common.inc"
+. "$TT_SOURCE_DIR/tests/cli_common.inc" || exit 1
 labs=$TT_SOURCE_DIR/tests/labs
 
 # --- what it would do: needs nothing -----------------------------------------------------------------------
@@ -73,8 +73,8 @@ name=t$$
 other=u$$
 trap '"$TUTTI" lab down $name 2>/dev/null; "$TUTTI" lab down $other 2>/dev/null; rm -rf "$work"' EXIT
 machine() { # all that could be left: namespaces, interfaces, state
-    ip netns list | sort
-    ip -o link | cut -d: -f2
+    ip netns list 2>/dev/null | sort
+    ip -o link 2>/dev/null | cut -d: -f2
     ls /run/tutti-labs 2>/dev/null
 }
 mine() { # mine WHAT: the same, of this test alone, for others may run labs beside it
@@ -106,6 +106,9 @@ sed 's/^rank [0-9]*: //' stdout | sort >got.keep
 for rank in 0 1 2 3 4 5 6 7; do
     echo "$rank 8 $((rank % 2)) 2 10.0.0.1 nic$((rank % 2)) 32 10.0.0.$((rank / 2 + 1))/"
 done | diff - got.keep >&2 || fail "the ranks' environment"
+# A host has a name of its own, and knows the others.
+want 0 - -- lab exec $name --host 2 -- sh -c 'cat /proc/sys/kernel/hostname; getent hosts '$name'-h3 '$name'-h0-nic1'
+[ "$(awk '{ print $1 }' stdout | tr '\n' ' ')" = "$name-h2 10.0.0.4 10.1.0.1 " ] || fail "names: $(cat stdout)"
 # Rank 0's output as it is, the others' only on standard error, and marked.
 want 0 - -- lab exec $name --ranks 3 -- sh -c 'echo out; echo err >&2; echo $LOCAL_WORLD_SIZE >&2'
 [ "$(cat stdout)" = out ] || fail "standard output: $(cat stdout)"
@@ -136,6 +139,7 @@ done
 # Down, also with somebody inside; other labs stay.
 want 0 - -- lab up "$labs/two-leaves.ini:5" --set fabric.spines=3 --name $other
 "$TUTTI" lab exec $name --host 0 -- sleep 1000 2>/dev/null &
+for _ in $(seq 100); do [ -n "$(ip netns pids ttlab-$name-h0)" ] && break; sleep 0.1; done
 want 0 - -- lab down $name
 wait
 want 2 "no lab \"$name\" is up" -- lab down $name

@@ -32,7 +32,7 @@ bad_usage(void)
         { "unknown key", "dgx-h100", "node.gpu=4",
           "--set node.gpu: unknown key (allowed: gpus, hosts," },
         { "unknown key of the fabric", "dgx-h100:2", "fabric.speed=2",
-          "unknown key (allowed: type, latency, nodes-per-leaf, oversubscription, spines, "
+          "unknown key (allowed: type, latency, burst, nodes-per-leaf, oversubscription, spines, "
           "bandwidth)" },
         { "unknown link", "dgx-h100", "link nvlik.bandwidth=1 GB/s",
           "there is: link nvlink, link pcie" },

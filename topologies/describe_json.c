@@ -58,6 +58,8 @@ add_links(JsonBuilder *b, const TtTopology *topo)
         add_text(b, "kind", info.kind);
         add_double(b, "capacity_bytes_per_s", info.capacity_bytes_per_s);
         add_int(b, "latency_ps", info.latency_ps);
+        if (info.burst_bytes > 0)
+            add_double(b, "burst_bytes", info.burst_bytes);
         json_builder_end_object(b);
     }
     json_builder_end_array(b);

@@ -19,6 +19,7 @@ typedef struct {
     double nic_bytes_per_s; /* of one cable, one direction */
     char *kind;             /* TtLinkInfo.kind of its links; owned */
     TtTime hop_ps;          /* through one switch and down the cable behind it */
+    double burst_bytes;     /* of links between switches: TtLinkInfo.burst_bytes */
     guint32 n_links;        /* between switches */
     guint nodes_per_leaf, n_leaves, n_spines;
     double spine_bytes_per_s; /* of one leaf-spine link, one direction */

@@ -112,6 +112,29 @@ tt_keys_time(TtKeys *keys, const char *section, const char *name, gboolean requi
     return TRUE;
 }
 
+#define MAX_BURST_BYTES (G_GUINT64_CONSTANT(1) << 40)
+
+gboolean
+tt_keys_bytes(TtKeys *keys, const char *section, const char *name, gboolean required, double *bytes,
+              GError **error)
+{
+    gboolean ok;
+    TtKey *key = ask(keys, section, name, required, &ok, error);
+    GError *reason = NULL;
+    guint64 value;
+
+    if (!key)
+        return ok;
+    if (!tt_parse_bytes(key->value, &value, &reason))
+        return pass_on(keys, key, reason, error);
+    if (value > MAX_BURST_BYTES) {
+        tt_keys_error(keys, key, error, "\"%s\" is more than 1 TiB", key->value);
+        return FALSE;
+    }
+    *bytes = (double)value;
+    return TRUE;
+}
+
 /* A plain number and then exactly @end; NaN if it is anything else. */
 static double
 number(const char *text, const char *end)

@@ -56,6 +56,8 @@ gboolean tt_keys_rate(TtKeys *keys, const char *section, const char *key, gboole
                       double *bytes_per_s, GError **error);
 gboolean tt_keys_time(TtKeys *keys, const char *section, const char *key, gboolean required,
                       TtTime *time_ps, GError **error);
+gboolean tt_keys_bytes(TtKeys *keys, const char *section, const char *key, gboolean required,
+                       double *bytes, GError **error);
 gboolean tt_keys_percent(TtKeys *keys, const char *section, const char *key, gboolean required,
                          double *fraction, GError **error);
 gboolean tt_keys_ratio(TtKeys *keys, const char *section, const char *key, gboolean required,

@@ -12,6 +12,7 @@ tt_fabric_keys(void)
         all = g_ptr_array_new();
         g_ptr_array_add(all, (gpointer) "type");
         g_ptr_array_add(all, (gpointer) "latency");
+        g_ptr_array_add(all, (gpointer) "burst");
         for (guint i = 0; tt_fabrics[i]; i++)
             for (guint k = 0; tt_fabrics[i]->keys[k]; k++)
                 if (!g_ptr_array_find_with_equal_func(all, tt_fabrics[i]->keys[k], g_str_equal,
@@ -51,6 +52,7 @@ tt_network_init(TtNetwork *network, TtKeys *keys, GError **error)
     network->fabric = find_fabric(keys, error);
     if (!network->fabric ||
         !tt_keys_time(keys, "fabric", "latency", TRUE, &network->hop_ps, error) ||
+        !tt_keys_bytes(keys, "fabric", "burst", FALSE, &network->burst_bytes, error) ||
         !tt_keys_text(keys, "nic", "kind", TRUE, &kind, error))
         return FALSE;
     network->kind = g_strdup(kind);

@@ -27,11 +27,11 @@ const char *const tt_node_keys[] = { "gpus",   "hosts",    "processes",     "cpu
                                      "gdr",    "cpu",      "trays",         "without-gdr",
                                      NULL };
 const char *const tt_link_keys[] = { "from",      "to",         "pattern", "pairs", "width", "kind",
-                                     "bandwidth", "efficiency", "latency", "pcie",  NULL };
-const char *const tt_nic_keys[] = { "kind",    "bandwidth",        "efficiency",
-                                    "latency", "reported-latency", "sharp",
-                                    "network", "slower",           "degraded",
-                                    NULL };
+                                     "bandwidth", "efficiency", "latency", "pcie",  "burst", NULL };
+const char *const tt_nic_keys[] = {
+    "kind",   "bandwidth", "efficiency", "latency", "reported-latency", "sharp", "network",
+    "slower", "degraded",  "burst",      NULL
+};
 
 static const char *const link_kinds[] = { "nvlink", "xgmi", "c2c",      "pcie", "cpu",
                                           "memory", "ib",   "ethernet", NULL };
@@ -250,7 +250,8 @@ read_bundle(TtKeys *keys, const char *section, TtBundle *bundle, GError **error)
     if (!tt_keys_text(keys, section, "kind", TRUE, &kind, error) ||
         !tt_keys_rate(keys, section, "bandwidth", TRUE, &bytes_per_s, error) ||
         !tt_keys_percent(keys, section, "efficiency", FALSE, &efficiency, error) ||
-        !tt_keys_time(keys, section, "latency", TRUE, &bundle->latency_ps, error))
+        !tt_keys_time(keys, section, "latency", TRUE, &bundle->latency_ps, error) ||
+        !tt_keys_bytes(keys, section, "burst", FALSE, &bundle->burst_bytes, error))
         return FALSE;
     if (!g_strv_contains(link_kinds, kind)) {
         g_autofree char *allowed = g_strjoinv(", ", (char **)link_kinds);

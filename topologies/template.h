@@ -42,6 +42,7 @@ typedef struct {
     double bytes_per_s;          /* of one link, one direction, as the vendor counts it */
     double capacity_bytes_per_s; /* the same * efficiency */
     TtTime latency_ps;
+    double burst_bytes; /* TtLinkInfo.burst_bytes */
     TtDeviceKind from, to;
     double pcie_gts; /* of kind "pcie": what the system reports of it; 0: it does not say */
     guint pcie_width;

@@ -236,19 +236,21 @@ TtLinkInfo
 tt_topology_link(const TtTopology *topo, TtLink link)
 {
     const TtWire *wire;
+    const TtBundle *bundle;
     TtTime hop_ps = topo->network.hop_ps;
 
     if (is_between_switches(topo, link)) {
         guint32 inner = link - topo->n_nodes * topo->links_per_node;
 
         return (TtLinkInfo){ topo->network.fabric->capacity_bytes_per_s(&topo->network, inner),
-                             hop_ps, topo->network.kind };
+                             hop_ps, topo->network.kind, topo->network.burst_bytes };
     }
     wire = wire_of(topo, link);
+    bundle = &g_array_index(topo->node->bundles, TtBundle, wire->bundle);
     /* The cable into a node starts at a switch. */
     return (TtLinkInfo){ wire->capacity_bytes_per_s,
                          wire->latency_ps + (wire->from == topo->node->n_devices ? hop_ps : 0),
-                         g_array_index(topo->node->bundles, TtBundle, wire->bundle).kind };
+                         bundle->kind, bundle->burst_bytes };
 }
 
 static char *

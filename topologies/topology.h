@@ -28,6 +28,7 @@ typedef struct {
     double capacity_bytes_per_s; /* > 0, may be INFINITY */
     TtTime latency_ps;           /* >= 0 */
     const char *kind;            /* "nvlink", "pcie", "ib", "ethernet", "memory"; borrowed */
+    double burst_bytes; /* a token bucket's: so much passes at once after a pause; 0: nothing */
 } TtLinkInfo;
 
 typedef struct TtTopology TtTopology;
@@ -45,7 +46,8 @@ guint tt_topology_n_ranks(const TtTopology *topo);
 guint tt_topology_n_nodes(const TtTopology *topo);
 guint tt_topology_ranks_per_node(const TtTopology *topo);
 guint tt_topology_nics_per_node(const TtTopology *topo); /* 0 if there is no network */
-guint tt_topology_cores_per_node(const TtTopology *topo); /* CPU cores the ranks of a node share; 0: a
+guint
+tt_topology_cores_per_node(const TtTopology *topo); /* CPU cores the ranks of a node share; 0: a
                                                              rank's lanes need no core (GPUs) */
 
 /* Links of the whole machine, and one of them. The name ("node 3: gpu 0 -> nvswitch 0") is for people;
@@ -80,9 +82,11 @@ TtTime tt_topology_route_latency_ps(const TtTopology *topo, guint src, guint dst
 double tt_topology_route_bytes_per_s(const TtTopology *topo, guint src, guint dst);
 
 /* For lower bounds: what the ranks of a set can inject into, or take from, the rest at most. */
-double tt_topology_rank_out_bytes_per_s(const TtTopology *topo, guint rank); /* one rank's own links */
+double tt_topology_rank_out_bytes_per_s(const TtTopology *topo,
+                                        guint rank); /* one rank's own links */
 double tt_topology_rank_in_bytes_per_s(const TtTopology *topo, guint rank);
-double tt_topology_node_out_bytes_per_s(const TtTopology *topo, guint node); /* a node's NICs together */
+double tt_topology_node_out_bytes_per_s(const TtTopology *topo,
+                                        guint node); /* a node's NICs together */
 double tt_topology_node_in_bytes_per_s(const TtTopology *topo, guint node);
 
 /* The same where routes may also be tt_topology_route_by_nics(): NICs that are nobody's own count too. */

@@ -1,40 +1,26 @@
-/* allreduce.c - MPI_Allreduce under the loop bench_exec_point uses: warm-up, barrier, n iterations back
- * to back, mean over ranks, median of the repeats. Compiled by peers.sh with each MPI's own compiler.
+/* allreduce.c - MPI_Allreduce, fp32 sum, under the loop the other programs of bench/peers use: barrier,
+ * n iterations back to back, mean over ranks, median of the repeats. bench/peers compiles it with each
+ * MPI's own compiler.
  *
- *     mpirun -np 2 ./allreduce BYTES ITERATIONS REPEATS    prints: median_us flag_us
+ *     mpirun -np 2 ./allreduce SIZES BUDGET_MS     sizes as 8,1024: output as bench/point.h says
  */
+#include "../point.h"
+
 #include <mpi.h>
-#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define PINGS 200
+static int rank, n_ranks;
 
-static int
-compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
+/* Ranks beyond the first two sleep meanwhile: they may need the same cores. */
 static double
-median(double *values, int n)
-{
-    qsort(values, (size_t)n, sizeof *values, compare);
-    return (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
-
-/* One-way latency of a flag between ranks 0 and 1 on shared memory. */
-static double
-flag_us(int rank, int n_ranks)
+flag_us(void)
 {
     MPI_Win window;
     MPI_Aint size;
-    int unit, other = 1 - rank;
-    _Atomic long *lines;
-    double start = 0;
+    int unit;
+    long *lines;
+    double us = 0;
 
     if (n_ranks < 2)
         return 0;
@@ -44,55 +30,76 @@ flag_us(int rank, int n_ranks)
     if (rank == 0)
         memset((void *)lines, 0, 4096);
     MPI_Barrier(MPI_COMM_WORLD);
-    for (long i = 1; rank < 2 && i <= 2 * PINGS; i++) {
-        if (i == PINGS + 1)
-            start = MPI_Wtime();
-        if (rank == 0)
-            atomic_store_explicit(&lines[0], i, memory_order_release);
-        while (atomic_load_explicit(&lines[16 * other], memory_order_acquire) != i)
-            __builtin_ia32_pause();
-        if (rank == 1)
-            atomic_store_explicit(&lines[16], i, memory_order_release);
+    if (rank < 2) {
+        us = point_flag_us(rank, lines);
+        __atomic_store_n(&lines[64 + rank], 1, __ATOMIC_RELEASE);
     }
-    start = (MPI_Wtime() - start) / (2 * PINGS) * 1e6;
+    for (int who = 0; who < 2; who++)
+        while (!__atomic_load_n(&lines[64 + who], __ATOMIC_ACQUIRE))
+            usleep(200);
     MPI_Win_free(&window);
-    return start;
+    return us;
+}
+
+/* Of one iteration, mean over ranks, the same on all. */
+static double
+loop_us(const float *in, float *out, int count, long n)
+{
+    double start, mine, sum = 0;
+
+    MPI_Barrier(MPI_COMM_WORLD);
+    start = point_now_us();
+    for (long i = 0; i < n; i++)
+        MPI_Allreduce(in, out, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    mine = (point_now_us() - start) / (double)n;
+    MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    return sum / n_ranks;
+}
+
+static void
+measure(size_t bytes, double budget_us)
+{
+    size_t room = (bytes + 4095) / 4096 * 4096;
+    int count = (int)(bytes / sizeof(float));
+    float *in = aligned_alloc(4096, room), *out = aligned_alloc(4096, room);
+    double us[POINT_MOST_REPEATS], flag = flag_us();
+    PointLoop loop;
+    long next = 1;
+
+    for (int i = 0; i < count; i++)
+        in[i] = 1, out[i] = 0;
+    while (next) {
+        long tried = next;
+
+        next = point_next(tried, loop_us(in, out, count, tried) * (double)tried, budget_us, &loop);
+    }
+    for (int r = 0; r < loop.repeats; r++)
+        us[r] = loop_us(in, out, count, loop.n);
+    if (count > 0 && out[count - 1] != (float)n_ranks)
+        fprintf(stderr, "wrong result\n");
+    if (rank == 0)
+        printf("%zu %.4f %.4f mpi\n", bytes, point_median(us, loop.repeats), flag);
+    free(in);
+    free(out);
 }
 
 int
 main(int argc, char **argv)
 {
-    size_t bytes = argc > 1 ? strtoull(argv[1], NULL, 10) : 8;
-    int n = argc > 2 ? atoi(argv[2]) : 100, repeats = argc > 3 ? atoi(argv[3]) : 5;
-    int rank, n_ranks, count = (int)(bytes / sizeof(float));
-    double *times, flag;
-    float *in, *out;
+    double budget_us = argc > 2 ? atof(argv[2]) * 1e3 : 30e3;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
-    in = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
-    out = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
-    times = calloc((size_t)repeats, sizeof *times);
-    for (int i = 0; i < count; i++)
-        in[i] = 1, out[i] = 0;
-    flag = flag_us(rank, n_ranks);
-    for (int i = 0; i < n / 10 + 2; i++)
-        MPI_Allreduce(in, out, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-    for (int r = 0; r < repeats; r++) {
-        double start, mine;
-
-        MPI_Barrier(MPI_COMM_WORLD);
-        start = MPI_Wtime();
-        for (int i = 0; i < n; i++)
-            MPI_Allreduce(in, out, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-        mine = (MPI_Wtime() - start) / n / n_ranks * 1e6;
-        MPI_Reduce(&mine, &times[r], 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-    }
-    if (count > 0 && out[count - 1] != (float)n_ranks)
-        fprintf(stderr, "wrong result\n");
-    if (rank == 0)
-        printf("%.4f %.4f\n", median(times, repeats), flag);
+    for (char *size = strtok(argc > 1 ? argv[1] : NULL, ","); size; size = strtok(NULL, ","))
+        measure(strtoull(size, NULL, 10), budget_us);
+    fflush(stdout);
+    MPI_Barrier(MPI_COMM_WORLD);
+#ifdef MPICH_VERSION
+    if (getenv(
+            "UCX_TLS")) /* MPICH 4.0.2 with UCX over tcp at times never returns from MPI_Finalize */
+        _exit(0);
+#endif
     MPI_Finalize();
     return 0;
 }

@@ -1,0 +1,68 @@
+/* verbs_wire.h - inside the verbs transport: peers, the ends of a job, and the letters that introduce them.
+ *
+ * With each peer a rank keeps a socket (tcp.h: the team's token keeps strangers out) and `streams` queue pairs.
+ * At the start of a job both ends write a letter over the socket: their queue pairs' addresses, the key of
+ * their memory, where in it each connection's slots are. Later the socket only shows that the peer has gone.
+ *
+ * A message is one RDMA write from the sender's slot into the same slot of the receiver, all but the sequence
+ * number: cards need not write the bytes of one message in order. The receiver stores that number when the
+ * immediate tells that the rest is there. Acknowledgements are immediates without bytes.
+ */
+#pragma once
+#include "exec/tcp.h"
+#include "exec/verbs.h"
+
+/* The immediate: which job, which connection of those with this peer, and what happened on it. */
+#define TT_VERBS_MOST_ENDS    (1u << 17)
+#define TT_VERBS_MOST_CREDITS 255u
+typedef struct {
+    guint8 job; /* the lowest 6 bits */
+    gboolean credit;
+    guint32 end;
+    guint8 n; /* credits */
+} TtVerbsNote;
+
+static inline guint32
+tt_verbs_note_pack(const TtVerbsNote *note)
+{
+    return (guint32)(note->job & 63) << 26 | (guint32)note->credit << 25 | note->end << 8 | note->n;
+}
+
+static inline TtVerbsNote
+tt_verbs_note_unpack(guint32 immediate)
+{
+    return (TtVerbsNote){ .job = immediate >> 26,
+                          .credit = immediate >> 25 & 1,
+                          .end = immediate >> 8 & (TT_VERBS_MOST_ENDS - 1),
+                          .n = immediate & 255 };
+}
+
+typedef struct TtVerbsPeer TtVerbsPeer;
+
+/* One end of a connection in this job. */
+typedef struct {
+    const TtWireEnd *end;
+    TtVerbsPeer *peer;
+    guint32 index; /* among those with this peer: the same on both sides */
+    guint8 *first;
+    _Atomic guint64 *ack;
+    guint64 next;        /* sender: the message to write next, from 1 */
+    guint64 *next_of;    /* receiver: the next to come of each stream */
+    guint64 told;        /* receiver: consumed messages the sender knows of */
+    guint64 first_there; /* sender: address of slot 0 at the peer */
+} TtVerbsEnd;
+
+struct TtVerbsPeer {
+    guint rank;
+    TtTcpLink link;
+    TtVerbsQueue **queues; /* [streams] */
+    guint *used;           /* [streams] receives used up and not offered again */
+    gboolean connected, silent;
+    GPtrArray *ends; /* TtVerbsEnd of this job; borrowed */
+    guint32 key;     /* of its memory */
+};
+
+/* Writes to and reads from all @peers with ends, and connects the queues of new ones. */
+gboolean tt_verbs_exchange(const TtWireOptions *options, const TtWireJob *job,
+                           const TtVerbsMemory *memory, TtVerbsPeer *const *peers, guint n_peers,
+                           GError **error);
