@@ -133,6 +133,7 @@ tt_options_free(TtOptions *options)
     g_free(options->ranks);
     g_free((char *)options->transport);
     g_free((char *)options->fault);
+    g_free((char *)options->start_offset);
     g_free((char *)options->interface);
     g_free((char *)options->device);
     g_free((char *)options->meet);

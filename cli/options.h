@@ -23,7 +23,8 @@ enum {
     TT_OPTIONS_PLOT = 1 << 10,      /* --plot */
     TT_OPTIONS_LIBRARY = 1 << 11,   /* --library --env --constants --launch */
     TT_OPTIONS_NETWORK = 1 << 12, /* --interface --device --streams --meet --rank --hostfile ... */
-    TT_N_OPTION_GROUPS = 13,
+    TT_OPTIONS_ITERATIONS = 1 << 13, /* -I --arrivals --in-flight --groups --start-offset */
+    TT_N_OPTION_GROUPS = 14,
     TT_OPTIONS_CALL = TT_OPTIONS_COLLECTIVE | TT_OPTIONS_ELEMENTS
 };
 
@@ -73,6 +74,12 @@ struct TtOptions {
     double timeout_s;
     gboolean checksum;
     const char *fault; /* NULL: none */
+
+    gboolean per_iteration, arrivals;
+    guint in_flight;             /* 0: not given */
+    guint groups;                /* >= 1 */
+    gboolean groups_interleaved; /* by rank % groups, else consecutive ranks */
+    const char *start_offset;    /* NULL: not given */
 
     const char *interface, *device;                   /* NULL: chosen */
     gint gid_index;                                   /* -1: chosen */

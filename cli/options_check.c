@@ -157,6 +157,20 @@ check_pairs(const TtOptions *options, GError **error)
     return TRUE;
 }
 
+/* One, or for run several at once: "ring+tree". */
+static gboolean
+is_algorithm(const TtOptions *options, const char *text)
+{
+    g_auto(GStrv) names = g_strsplit(text, "+", -1);
+
+    if (strcmp(options->command->name, "run") != 0)
+        return tt_algo_find(text) != NULL;
+    for (guint i = 0; names[i]; i++)
+        if (!tt_algo_find(names[i]))
+            return FALSE;
+    return names[0] != NULL;
+}
+
 static gboolean
 check_algorithms(TtOptions *options, GError **error)
 {
@@ -177,7 +191,7 @@ check_algorithms(TtOptions *options, GError **error)
     for (guint i = 0; options->algorithms[i]; i++) {
         g_autofree char *known = NULL;
 
-        if (tt_algo_find(options->algorithms[i]))
+        if (is_algorithm(options, options->algorithms[i]))
             continue;
         g_auto(GStrv) names = all_algorithms();
         known = g_strjoinv(", ", names);
@@ -291,6 +305,23 @@ check_measure(TtOptions *options, GError **error)
     return TRUE;
 }
 
+/* "4": of consecutive ranks; "mod:4": by rank modulo 4. */
+static gboolean
+check_iterations(TtOptions *options, GError **error)
+{
+    const char *groups = tt_raw.groups;
+
+    options->per_iteration = tt_raw.per_iteration;
+    options->arrivals = tt_raw.arrivals;
+    options->start_offset = g_steal_pointer(&tt_raw.start_offset);
+    options->groups = 1;
+    options->groups_interleaved = groups && g_str_has_prefix(groups, "mod:");
+    if (options->groups_interleaved)
+        groups += strlen("mod:");
+    return tt_parse_uint("--in-flight", tt_raw.in_flight, 1, 256, &options->in_flight, error) &&
+           tt_parse_uint("--groups", groups, 1, 1u << 16, &options->groups, error);
+}
+
 static gboolean
 check_network(TtOptions *options, GError **error)
 {
@@ -348,6 +379,6 @@ tt_options_check(TtOptions *options, GError **error)
     return check_library(options, error) && check_call(options, error) &&
            check_sizes(options, error) && check_plan(options, error) &&
            check_topology(options, error) && check_ranks(options, error) &&
-           check_measure(options, error) && check_network(options, error) &&
-           check_output(options, error);
+           check_measure(options, error) && check_iterations(options, error) &&
+           check_network(options, error) && check_output(options, error);
 }

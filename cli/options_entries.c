@@ -72,6 +72,19 @@ static const GOptionEntry measure_entries[] = {
       "KIND" },
     { NULL },
 };
+static const GOptionEntry iteration_entries[] = {
+    { "per-iteration", 'I', 0, FLAG, &tt_raw.per_iteration,
+      "how single iterations differ: shortest, p50, p95, p99, longest, cv", NULL },
+    { "arrivals", 0, 0, FLAG, &tt_raw.arrivals, "when each rank came, and whom it waited for",
+      NULL },
+    { "in-flight", 0, 0, TEXT, &tt_raw.in_flight,
+      "so many collectives at once, each on data of its own (default 1)", "N" },
+    { "groups", 0, 0, TEXT, &tt_raw.groups,
+      "divide the ranks: each group runs it by itself; mod:N: by rank modulo N", "N" },
+    { "start-offset", 0, 0, TEXT, &tt_raw.start_offset,
+      "ranks that come late to every collective, as in 1:2ms,3:500us", "RANK:TIME" },
+    { NULL },
+};
 static const GOptionEntry network_entries[] = {
     { "interface", 0, 0, TEXT, &tt_raw.interface, "network interface, or its address", "NAME" },
     { "device", 0, 0, TEXT, &tt_raw.device, "RDMA device, as in mlx5_0 or mlx5_0:1", "NAME" },
@@ -132,4 +145,5 @@ const TtOptionGroup tt_option_groups[TT_N_OPTION_GROUPS] = {
     { "plot", "Plot", plot_entries },
     { "library", "Library", library_entries },
     { "network", "Network", network_entries },
+    { "iterations", "Iterations", iteration_entries },
 };

@@ -15,6 +15,8 @@ typedef struct {
     char *iterations, *warmup, *check, *transport, *timeout;
     gboolean no_pin, checksum;
     char *fault;
+    gboolean per_iteration, arrivals;
+    char *in_flight, *groups, *start_offset;
     char *interface, *device, *gid_index, *streams;
     char *meet, *rank, *hostfile, *secret_file;
     gboolean json, csv, quiet;

@@ -23,6 +23,8 @@ const TtField tt_fields[] = {
     FIELD(redop, TT_CELL_TEXT, TT_FIELDS_CALL),
     FIELD(root, TT_CELL_SIGNED, TT_FIELDS_CALL),
     FIELD(in_place, TT_CELL_FLAG, TT_FIELDS_WRONG | TT_FIELDS_MEASURED),
+    FIELD(in_flight, TT_CELL_COUNT, TT_FIELDS_FLIGHT),
+    FIELD(groups, TT_CELL_COUNT, TT_FIELDS_FLIGHT),
     FIELD(time_us, TT_CELL_REAL, TT_FIELDS_TIME),
     FIELD(predicted_us, TT_CELL_REAL, TT_FIELDS_COMPARE | TT_FIELDS_MEASURED),
     FIELD(measured_us, TT_CELL_REAL, TT_FIELDS_COMPARE | TT_FIELDS_MEASURED),
@@ -34,12 +36,19 @@ const TtField tt_fields[] = {
     FIELD(flag_ns, TT_CELL_REAL, TT_FIELDS_COMPARE),
     FIELD(algbw_gbps, TT_CELL_REAL, TT_FIELDS_TIME),
     FIELD(busbw_gbps, TT_CELL_REAL, TT_FIELDS_TIME),
+    FIELD(min_us, TT_CELL_REAL, TT_FIELDS_ITERATIONS),
+    FIELD(p50_us, TT_CELL_REAL, TT_FIELDS_ITERATIONS),
+    FIELD(p95_us, TT_CELL_REAL, TT_FIELDS_ITERATIONS),
+    FIELD(p99_us, TT_CELL_REAL, TT_FIELDS_ITERATIONS),
+    FIELD(max_us, TT_CELL_REAL, TT_FIELDS_ITERATIONS),
+    FIELD(cv, TT_CELL_REAL, TT_FIELDS_ITERATIONS),
     FIELD(bound_us, TT_CELL_REAL, TT_FIELDS_BOUND),
     FIELD(limit, TT_CELL_TEXT, TT_FIELDS_BOUND),
     FIELD(bottleneck, TT_CELL_TEXT, TT_FIELDS_BOUND),
     FIELD(fastest, TT_CELL_FLAG, TT_FIELDS_FASTEST),
     FIELD(wrong, TT_CELL_SIGNED, TT_FIELDS_WRONG),
     FIELD(diverges, TT_CELL_TEXT, TT_FIELDS_COMPARE),
+    FIELD(arrivals, TT_CELL_JSON, TT_FIELDS_ARRIVALS),
     FIELD(cases, TT_CELL_COUNT, TT_FIELDS_VERIFY),
     FIELD(steps, TT_CELL_COUNT, TT_FIELDS_VERIFY),
     FIELD(messages, TT_CELL_COUNT, TT_FIELDS_VERIFY),
@@ -63,6 +72,8 @@ tt_row_for(const TtPlan *plan, const TtCase *c)
         .protocol = "simple",
         .channels = plan->spec.n_channels,
         .ranks = plan->spec.n_ranks,
+        .in_flight = 1,
+        .groups = 1,
         .rounds = plan->n_rounds,
         .bytes = c->bytes,
         .count = c->count,
@@ -72,6 +83,12 @@ tt_row_for(const TtPlan *plan, const TtCase *c)
         .time_us = NAN,
         .algbw_gbps = NAN,
         .busbw_gbps = NAN,
+        .min_us = NAN,
+        .p50_us = NAN,
+        .p95_us = NAN,
+        .p99_us = NAN,
+        .max_us = NAN,
+        .cv = NAN,
         .bound_us = NAN,
         .wrong = -1,
         .predicted_us = NAN,
@@ -89,13 +106,19 @@ tt_row_set_time(TtRow *row, TtCollective collective, double time_s)
     row->busbw_gbps = row->algbw_gbps * tt_collective_bus_factor(collective, row->ranks);
 }
 
+static gboolean
+is_text(const TtField *f)
+{
+    return f->kind == TT_CELL_TEXT || f->kind == TT_CELL_JSON;
+}
+
 static void
 row_free(gpointer data)
 {
     TtRow *row = data;
 
     for (const TtField *f = tt_fields; f->name; f++)
-        if (f->kind == TT_CELL_TEXT)
+        if (is_text(f))
             g_free(*(char **)tt_field_of(row, f));
     g_free(row);
 }
@@ -106,7 +129,7 @@ row_copy(const TtRow *row)
     TtRow *copy = g_memdup2(row, sizeof *row);
 
     for (const TtField *f = tt_fields; f->name; f++)
-        if (f->kind == TT_CELL_TEXT)
+        if (is_text(f))
             *(char **)tt_field_of(copy, f) = g_strdup(*(char *const *)tt_field_of(row, f));
     return copy;
 }
@@ -151,6 +174,7 @@ append_cell(GString *line, const TtRow *row, const TtField *f)
             g_string_append(line, g_ascii_dtostr(number, sizeof number, *(const double *)cell));
         break;
     case TT_CELL_FLAG: g_string_append(line, *(const gboolean *)cell ? "true" : "false"); break;
+    case TT_CELL_JSON: break;
     }
 }
 
@@ -161,7 +185,7 @@ append_csv_line(GString *text, guint fields, const TtRow *row)
     gboolean first = TRUE;
 
     for (const TtField *f = tt_fields; f->name; f++) {
-        if (f->fields && !(f->fields & fields))
+        if ((f->fields && !(f->fields & fields)) || f->kind == TT_CELL_JSON)
             continue;
         if (!first)
             g_string_append_c(text, ',');

@@ -22,16 +22,21 @@ typedef enum {
     TT_FIELDS_COMPARE = 1 << 6, /* predicted_us measured_us error flag_ns diverges */
     TT_FIELDS_MEASURED =
         1 << 8, /* file table in_place predicted_us measured_us error and both busbw */
-    TT_FIELDS_VERIFY = 1 << 7, /* cases steps messages seconds verdict message */
+    TT_FIELDS_ITERATIONS = 1 << 9, /* min_us p50_us p95_us p99_us max_us cv */
+    TT_FIELDS_FLIGHT = 1 << 11,    /* in_flight groups */
+    TT_FIELDS_ARRIVALS = 1 << 10,  /* arrivals */
+    TT_FIELDS_VERIFY = 1 << 7,     /* cases steps messages seconds verdict message */
 } TtFields;
 
 /* NAN, -1 and NULL stand for "not known": null in JSON, empty in CSV. Text is borrowed. */
 typedef struct {
     const char *collective, *algorithm, *protocol;
     guint64 channels, ranks, rounds, bytes, count;
+    guint64 in_flight, groups; /* collectives at once: of each group, and groups */
     const char *type, *redop;
     gint64 root; /* -1: no root */
     double time_us, algbw_gbps, busbw_gbps;
+    double min_us, p50_us, p95_us, p99_us, max_us, cv; /* of single iterations */
     double bound_us;
     const char *limit, *bottleneck;
     gboolean fastest, in_place;
@@ -44,6 +49,7 @@ typedef struct {
     guint64 cases, steps, messages;
     double seconds;
     const char *verdict, *message;
+    const char *arrivals; /* JSON */
 } TtRow;
 
 /* A row that says what @plan does in @c and nothing about time yet. Borrows the plan's name. */

@@ -3,7 +3,14 @@
 #pragma once
 #include "cli/report.h"
 
-typedef enum { TT_CELL_TEXT, TT_CELL_COUNT, TT_CELL_SIGNED, TT_CELL_REAL, TT_CELL_FLAG } TtCellKind;
+typedef enum {
+    TT_CELL_TEXT,
+    TT_CELL_COUNT,
+    TT_CELL_SIGNED,
+    TT_CELL_REAL,
+    TT_CELL_FLAG,
+    TT_CELL_JSON
+} TtCellKind; /* JSON: text in its syntax, not in CSV */
 
 typedef struct {
     const char *name;

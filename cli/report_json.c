@@ -33,6 +33,15 @@ add_real(JsonBuilder *b, double value)
 }
 
 static void
+add_json(JsonBuilder *b, const char *text)
+{
+    if (text)
+        json_builder_add_value(b, json_from_string(text, NULL));
+    else
+        json_builder_add_null_value(b);
+}
+
+static void
 add_cell(JsonBuilder *b, const TtRow *row, const TtField *f)
 {
     gconstpointer cell = tt_field_of(row, f);
@@ -49,6 +58,7 @@ add_cell(JsonBuilder *b, const TtRow *row, const TtField *f)
         break;
     case TT_CELL_REAL: add_real(b, *(const double *)cell); break;
     case TT_CELL_FLAG: json_builder_add_boolean_value(b, *(const gboolean *)cell); break;
+    case TT_CELL_JSON: add_json(b, *(const char *const *)cell); break;
     }
 }
 

@@ -52,6 +52,11 @@ foreign_option(const TtOptions *options)
            : options->group                        ? "--group"
            : options->n_ranks                      ? "--ranks"
            : !options->pin                         ? "--no-pin"
+           : options->per_iteration                ? "--per-iteration"
+           : options->arrivals                     ? "--arrivals"
+           : options->in_flight                    ? "--in-flight"
+           : options->groups > 1                   ? "--groups"
+           : options->start_offset                 ? "--start-offset"
            : options->trace_file                   ? "--trace"
            : options->timeline_file                ? "--timeline"
                                                    : NULL;

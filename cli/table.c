@@ -128,6 +128,32 @@ tt_print_run_row(const TtRow *out_of_place, const TtRow *in_place)
     printf("  %s\n", out_of_place->algorithm);
 }
 
+static void
+print_iterations(const char *placement, const TtRow *row)
+{
+    printf("# %30s", placement);
+    printf("   min");
+    print_number(row->min_us, 7);
+    printf("  p50");
+    print_number(row->p50_us, 7);
+    printf("  p95");
+    print_number(row->p95_us, 7);
+    printf("  p99");
+    print_number(row->p99_us, 7);
+    printf("  max");
+    print_number(row->max_us, 7);
+    printf(" us  cv");
+    print_number(row->cv * 100, 5);
+    printf(" %%\n");
+}
+
+void
+tt_print_run_iterations(const TtRow *out_of_place, const TtRow *in_place)
+{
+    print_iterations("iterations, out of place:", out_of_place);
+    print_iterations("in place:", in_place);
+}
+
 /* --- compare ----------------------------------------------------------------------------------- */
 
 void

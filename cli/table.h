@@ -21,6 +21,9 @@ void tt_print_library_row(const TtRow *row, gboolean mark_fastest);
 void tt_print_run_header(void);
 void tt_print_run_row(const TtRow *out_of_place, const TtRow *in_place);
 
+/* run -I: a comment below that row for each placement. */
+void tt_print_run_iterations(const TtRow *out_of_place, const TtRow *in_place);
+
 /* compare: size count type redop | algorithm | predicted measured error | where they part. A row
  * measured in another state of the machine than the profile's is marked. */
 void tt_print_compare_header(void);

@@ -20,15 +20,29 @@ tt_ticks_now(void)
 #if defined(__x86_64__)
     return __rdtsc();
 #else
+    return tt_now_ns();
+#endif
+}
+
+guint64
+tt_now_ns(void)
+{
     struct timespec now;
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (guint64)now.tv_sec * 1000000000 + (guint64)now.tv_nsec;
-#endif
 }
 
 /* --- one move ----------------------------------------------------------------------------------
  */
+
+static inline gboolean
+has_finished(const TtRank *self, const TtLane *lane, guint64 steps)
+{
+    guint64 done = atomic_load_explicit(lane->done, memory_order_relaxed);
+
+    return done >= self->iteration * lane->n_steps + steps;
+}
 
 /* What keeps this move from being made, or TT_RANK_BUSY. */
 static inline TtRankState
@@ -36,10 +50,10 @@ blocked_by(TtRank *self, const TtMove *m)
 {
     if (m->dep != 0) {
         const TtDep *dep = &g_array_index(self->deps, TtDep, m->dep);
-        const TtLane *other = &self->lanes[dep->lane];
-        guint64 done = atomic_load_explicit(other->done, memory_order_relaxed);
 
-        if (done < self->iteration * other->n_steps + dep->steps)
+        if (dep->lane == TT_HOLD)
+            return tt_now_ns() < self->begin_ns + dep->steps ? TT_RANK_WAITS_START : TT_RANK_BUSY;
+        if (!has_finished(self, &self->lanes[dep->lane], dep->steps))
             return TT_RANK_WAITS_LANE;
     }
     if (m->in && !tt_port_has_message(m->in))
@@ -211,7 +225,7 @@ record_move(const TtRank *self, TtRecorder *r, const TtLane *lane, const TtMove 
     if (m->op != TT_OP_NOP)
         r->events[(*r->n_events)++] = (TtEvent){
             .rank = self->rank,
-            .lane = (guint16)(lane - self->lanes),
+            .lane = (guint16)lane->number,
             .op = m->op,
             .round = (guint32)(r->step / lane->steps_per_round),
             .step = (guint32)(r->step % lane->steps_per_round),
@@ -261,6 +275,8 @@ advance(TtRank *self, TtLane *lane, TtRecorder *recorder)
 static void
 begin_iteration(TtRank *self)
 {
+    if (self->has_holds)
+        self->begin_ns = tt_now_ns();
     for (guint l = 0; l < self->n_lanes; l++) {
         TtLane *lane = &self->lanes[l];
 
@@ -274,13 +290,16 @@ begin_iteration(TtRank *self)
 static inline void
 average(TtRank *self)
 {
-    const TtPlan *plan = &self->region->job.plan;
-
-    if (plan->spec.redop == TT_AVG && tt_collective_reduces(plan->spec.collective)) {
-        TtRange range = tt_plan_buffer_range(plan, self->rank, TT_OUTPUT);
+    for (guint p = 0; p < self->n_parts; p++) {
+        const TtRankPart *part = &self->parts[p];
+        const TtPlan *plan = &part->job->plan;
         gsize size = tt_type_bytes(plan->spec.type);
+        TtRange range;
 
-        self->unit->scale[plan->spec.type]((guint8 *)self->vector[TT_OUTPUT] + range.first * size,
+        if (plan->spec.redop != TT_AVG || !tt_collective_reduces(plan->spec.collective))
+            continue;
+        range = tt_plan_buffer_range(plan, part->member, TT_OUTPUT);
+        self->unit->scale[plan->spec.type](part->vector[TT_OUTPUT] + range.first * size,
                                            plan->spec.n_ranks, range.count * size);
     }
 }
@@ -307,52 +326,91 @@ advance_all(TtRank *self, TtRecorder *recorders, TtRankState *state, guint *bloc
     return moved;
 }
 
-/* At the end of an iteration: nobody reads this rank's buffers any more. */
+/* A wait that is being counted. */
+typedef struct {
+    guint64 since; /* 0: none */
+    guint32 peer;
+    TtRankState state;
+} TtWaiting;
+
+/* The rank begins (or goes on) to wait, as @state says; or it does not: TT_RANK_BUSY. */
+static inline void
+count_wait(TtRank *self, TtWaiting *waiting, TtRankState state, guint32 peer)
+{
+    gboolean goes_on = waiting->since != 0 && waiting->state == state && waiting->peer == peer;
+    guint64 now;
+
+    if (goes_on || (waiting->since == 0 && state == TT_RANK_BUSY))
+        return;
+    now = tt_ticks_now();
+    if (waiting->since != 0 && waiting->state == TT_RANK_WAITS_MESSAGE)
+        self->waited[waiting->peer].message += now - waiting->since;
+    if (waiting->since != 0 && waiting->state == TT_RANK_WAITS_SLOT)
+        self->waited[waiting->peer].slot += now - waiting->since;
+    *waiting = (TtWaiting){ state == TT_RANK_BUSY ? 0 : now, peer, state };
+}
+
+/* At the end of an iteration: nobody reads this rank's buffers any more. @waiting: to be counted; may be NULL. */
 static gboolean
-wait_for_returns(TtRank *self)
+wait_for_returns(TtRank *self, TtWaiting *waiting)
 {
     for (guint i = 0; i < self->lenders->len; i++) {
         TtPort *out = g_ptr_array_index(self->lenders, i);
         TtWait wait = { 0 };
 
-        while (!tt_port_has_returns(out))
+        while (!tt_port_has_returns(out)) {
+            if (waiting)
+                count_wait(self, waiting, TT_RANK_WAITS_SLOT, out->peer);
             if ((self->has_wires && !tt_wires_pump(self, NULL)) ||
                 !tt_wait(self, &wait, TT_RANK_WAITS_SLOT, out->peer, TT_NO_LANE))
                 return FALSE;
+        }
         tt_wait_over(self, &wait);
     }
+    if (waiting)
+        count_wait(self, waiting, TT_RANK_BUSY, TT_NO_RANK);
     return TRUE;
 }
 
-/* Lanes take turns; when all are blocked the rank waits. */
+/* Lanes take turns; when all are blocked the rank waits. @recorders, @stamp: may be NULL. */
 static inline __attribute__((always_inline)) gboolean
-iterate(TtRank *self, TtRecorder *recorders)
+iterate(TtRank *self, TtRecorder *recorders, TtStamp *stamp)
 {
     TtWait wait = { 0 };
+    TtWaiting waiting = { 0 };
     TtRankState state;
     guint blocked = 0;
 
     tt_fault_strike(self);
+    if (stamp)
+        stamp->begin = tt_ticks_now();
     begin_iteration(self);
     for (;;) {
         gboolean moved = advance_all(self, recorders, &state, &blocked), arrived = FALSE;
+        guint peer;
 
         if (self->has_wires && !tt_wires_pump(self, &arrived))
             return FALSE;
         if (moved && wait.tries > 0)
             tt_wait_over(self, &wait);
+        if (stamp && self->waited && moved)
+            count_wait(self, &waiting, TT_RANK_BUSY, TT_NO_RANK);
         if (state == TT_RANK_BUSY)
             break;
         if (arrived)
             continue;
+        peer = peer_waited_for(self, self->lanes[blocked].at, state);
+        if (stamp && self->waited && !moved)
+            count_wait(self, &waiting, state, peer);
         if (state == TT_RANK_TROUBLED ||
-            !tt_wait(self, &wait, state, peer_waited_for(self, self->lanes[blocked].at, state),
-                     blocked))
+            !tt_wait(self, &wait, state, peer, self->lanes[blocked].number))
             return FALSE;
     }
-    if (!wait_for_returns(self))
+    if (!wait_for_returns(self, stamp && self->waited ? &waiting : NULL))
         return FALSE;
     average(self);
+    if (stamp)
+        stamp->end = tt_ticks_now();
     self->iteration++;
     self->iterations++;
     return TRUE;
@@ -361,7 +419,13 @@ iterate(TtRank *self, TtRecorder *recorders)
 gboolean
 tt_datapath_run(TtRank *self)
 {
-    return iterate(self, NULL);
+    return iterate(self, NULL, NULL);
+}
+
+gboolean
+tt_datapath_run_stamped(TtRank *self, TtStamp *stamp)
+{
+    return iterate(self, NULL, stamp);
 }
 
 gboolean
@@ -375,5 +439,5 @@ tt_datapath_record(TtRank *self, TtEvent *events, gsize *n_events)
         recorders[l] = (TtRecorder){
             .begin = now, .step = self->lanes[l].free_steps, .events = events, .n_events = n_events
         };
-    return iterate(self, recorders);
+    return iterate(self, recorders, NULL);
 }

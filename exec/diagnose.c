@@ -11,19 +11,30 @@
 
 /* --- steps --------------------------------------------------------------------------------------- */
 
+/* Steps of one iteration. */
+static guint64
+steps_per_iteration(const TtJob *job, guint rank, guint lane)
+{
+    return tt_job_lane(job, rank, lane)->n_steps * tt_job_part_of(job, lane)->plan.n_rounds;
+}
+
+/* "lane 0 iteration 12 round 3 step 1 (recv)"; where several collectives run, which. */
 static void
 append_step(GString *text, const TtRegion *region, guint rank, guint lane, guint64 number)
 {
     const TtJob *job = &region->job;
-    const TtJobLane *l = &job->lanes[rank * job->plan.n_lanes + lane];
-    guint64 per_iteration = l->n_steps * job->plan.n_rounds, in_iteration = number % per_iteration;
-    guint64 step = in_iteration % l->n_steps;
+    const TtJobPart *part = tt_job_part_of(job, lane);
+    const TtJobLane *l = tt_job_lane(job, rank, lane);
+    guint64 per_iteration = steps_per_iteration(job, rank, lane);
+    guint64 in_iteration = number % per_iteration, step = in_iteration % l->n_steps;
 
+    if (job->n_parts > 1)
+        g_string_append_printf(text, "collective %u ", (guint)(part - job->parts));
     g_string_append_printf(text,
                            "lane %u iteration %" G_GUINT64_FORMAT " round %" G_GUINT64_FORMAT
                            " step %" G_GUINT64_FORMAT " (%s)",
-                           lane, number / per_iteration, in_iteration / l->n_steps, step,
-                           tt_op_name(l->steps[step].step.op));
+                           lane - part->first_lane, number / per_iteration,
+                           in_iteration / l->n_steps, step, tt_op_name(l->steps[step].step.op));
 }
 
 static guint64
@@ -34,18 +45,36 @@ steps_done(const TtRegion *region, guint rank, guint lane)
     return atomic_load_explicit(&job->done[rank * job->done_stride + lane], memory_order_relaxed);
 }
 
+/* The lane of a rank that got least far, in iterations; n_lanes if it has no steps at all. */
+static guint
+find_last_lane(const TtRegion *region, guint rank)
+{
+    const TtJob *job = &region->job;
+    double least = G_MAXDOUBLE;
+    guint found = job->n_lanes;
+
+    for (guint l = 0; l < job->n_lanes; l++) {
+        guint64 per_iteration = steps_per_iteration(job, rank, l);
+        double at = (double)steps_done(region, rank, l) / (double)MAX(1, per_iteration);
+
+        if (per_iteration == 0 || at >= least)
+            continue;
+        least = at;
+        found = l;
+    }
+    return found;
+}
+
 /* "; its last finished step is ..." of the lane that got least far. */
 static void
 append_last_step(GString *text, const TtRegion *region, guint rank)
 {
-    guint lane = 0;
+    guint lane;
 
     if (!region->job.lanes)
         return;
-    for (guint l = 1; l < region->job.plan.n_lanes; l++)
-        if (steps_done(region, rank, l) < steps_done(region, rank, lane))
-            lane = l;
-    if (steps_done(region, rank, lane) == 0) {
+    lane = find_last_lane(region, rank);
+    if (lane == region->job.n_lanes || steps_done(region, rank, lane) == 0) {
         g_string_append(text, ", no step finished");
         return;
     }
@@ -72,12 +101,16 @@ append_wait(GString *text, const TtRegion *region, guint rank)
     case TT_RANK_WAITS_LANE:
         g_string_append_printf(text, "rank %u waits for another lane of its own", rank);
         break;
+    case TT_RANK_WAITS_START:
+        g_string_append_printf(text, "rank %u waits until it is to begin", rank);
+        break;
     case TT_RANK_WAITS_BARRIER:
         g_string_append_printf(text, "rank %u waits at the barrier", rank);
         break;
     default: return FALSE;
     }
-    if (lane != TT_NO_LANE && region->job.lanes) {
+    if (lane < region->job.n_lanes && region->job.lanes &&
+        steps_per_iteration(&region->job, rank, lane) > 0) {
         g_string_append(text, ", ");
         append_step(text, region, rank, lane, steps_done(region, rank, lane));
     }
@@ -173,15 +206,16 @@ set_slow(const TtRegion *region, const int *stopped_by, double timeout_s, GError
 static guint64
 count_messages(const TtJob *job, guint rank, guint lane, guint peer, gboolean sends, guint64 steps)
 {
-    const TtJobLane *l = &job->lanes[rank * job->plan.n_lanes + lane];
-    guint64 per_iteration = l->n_steps * job->plan.n_rounds, whole = 0, part = 0;
-    guint channel = tt_plan_channel(&job->plan, lane);
+    const TtJobLane *l = tt_job_lane(job, rank, lane);
+    const TtJobPart *of = tt_job_part_of(job, lane);
+    guint64 per_iteration = steps_per_iteration(job, rank, lane), whole = 0, part = 0;
+    guint channel = tt_plan_channel(&of->plan, lane - of->first_lane);
 
     for (guint64 i = 0; i < per_iteration; i++) {
         const TtJobStep *s = &l->steps[i % l->n_steps];
 
         if ((sends ? s->send_peer : s->recv_peer) != peer ||
-            tt_plan_span_count(&job->plan, channel, i / l->n_steps, s->step.chunk,
+            tt_plan_span_count(&of->plan, channel, i / l->n_steps, s->step.chunk,
                                s->step.n_chunks) == 0)
             continue;
         whole++;
@@ -199,7 +233,7 @@ is_swallowed(const TtRegion *region, guint rank, guint *peer, guint *lane)
 
     *peer = atomic_load_explicit(&block->wait_peer, memory_order_relaxed);
     *lane = atomic_load_explicit(&block->wait_lane, memory_order_relaxed);
-    if (*peer >= region->n_ranks || *lane >= job->plan.n_lanes)
+    if (*peer >= region->n_ranks || *lane >= job->n_lanes)
         return FALSE;
     switch (atomic_load_explicit(&block->state, memory_order_relaxed)) {
     case TT_RANK_WAITS_MESSAGE:
@@ -208,7 +242,7 @@ is_swallowed(const TtRegion *region, guint rank, guint *peer, guint *lane)
     case TT_RANK_WAITS_SLOT:
         return count_messages(job, rank, *lane, *peer, TRUE, steps_done(region, rank, *lane)) <
                count_messages(job, *peer, *lane, rank, FALSE, steps_done(region, *peer, *lane)) +
-                   job->plan.spec.n_slots;
+                   job->n_slots;
     default: return FALSE;
     }
 }
@@ -220,6 +254,7 @@ is_waiting(const TtRegion *region, guint rank, const int *stopped_by)
     case TT_RANK_WAITS_MESSAGE:
     case TT_RANK_WAITS_SLOT:
     case TT_RANK_WAITS_LANE:
+    case TT_RANK_WAITS_START:
     case TT_RANK_WAITS_BARRIER:
     case TT_RANK_IDLE: return !stopped_by || stopped_by[rank] == 0;
     default: return FALSE;

@@ -83,19 +83,69 @@ typedef struct {
     gboolean in_place;
     gboolean check;  /* compare with the reference after the timed loop */
     gboolean record; /* one more iteration with a timeline */
+    gboolean
+        stamps; /* note when every timed iteration began and ended, on every rank: some 20 ns each */
+    gboolean arrivals; /* with stamps: who came late, and who waited for whom */
 } TtRunOptions;
+
+/* When a rank came to the timed iterations, and whom it waited for; times are means over iterations unless said
+ * otherwise. Ranks of one machine share a clock; those of different machines are compared from where their
+ * loops began, which is as exact as a barrier. */
+typedef struct {
+    guint32 rank;
+    double after_s, most_after_s; /* how long after the first rank it began; the most */
+    guint64 n_late;               /* iterations it was late to: it began last, and after the next
+                                     to last by more than a tenth of the iteration's time */
+    double late_s;                /* by how much: median of those */
+    double wait_message_s, wait_slot_s; /* it stood waiting for messages, and for free slots */
+    guint32 waits_for;                  /* for whom longest; TT_NO_RANK: it never waited */
+    double waits_for_s;
+    double awaited_s; /* all others together stood waiting for it */
+} TtArrival;
+
+/* More stamped iterations than this, all ranks and repeats together, are refused. */
+#define TT_MOST_STAMPS 4000000
+
+/* What single iterations took. The time of one is the mean over ranks of the time from the end of the one
+ * before (of the first: from the barrier) to its own, so that mean_s is time_s, over all repeats. A
+ * percentile is the smallest time that so many are no longer than. */
+typedef struct {
+    guint64 n; /* 0: not stamped */
+    double mean_s, min_s, max_s, p50_s, p95_s, p99_s;
+    double stdev_s, cv; /* of the sample; cv = stdev_s / mean_s */
+} TtIterationTimes;
 
 typedef struct {
     double time_s;       /* per iteration, mean over ranks (not switches), median over repeats */
     double min_s, max_s; /* over repeats */
     double
         flag_s; /* one-way flag latency between ranks 0 and 1 measured beside it; 0 for one rank */
-    gint64 wrong;         /* elements off the reference on all ranks; -1 if not checked */
+    gint64 wrong; /* elements off the reference on all ranks; -1 if not checked */
+    TtIterationTimes iterations;
+    GArray *arrivals;     /* TtArrival, by rank; owned; NULL unless asked for */
     TtTimeline *timeline; /* owned; NULL unless recorded */
 } TtRunResult;
 
 gboolean tt_team_run(TtTeam *team, const TtPlan *plan, const TtRunOptions *options,
                      TtRunResult *result, GError **error);
+
+/* One of several collectives that run at the same time, each on data of its own. */
+typedef struct {
+    const TtPlan *plan;
+    const guint *
+        members; /* [n_ranks of the plan]: which rank of the team plays each; NULL: all, in order */
+    const double
+        *offset_s; /* [n_ranks of the plan]: begins so long after the rank's iteration does; below
+                               the team's time-out. NULL: at once */
+} TtRunPart;
+
+/* A rank may be in any number of parts: it serves their lanes side by side, and its iteration ends when all of them
+ * are done. So a part's time is that of the iterations of its ranks. All parts have the same type and
+ * reduction; switches only where there is one part. The vectors of the parts a rank is in, each rounded up to 128 bytes, must
+ * fit the team's max_bytes together.
+ * @results [n_parts]; the timeline is one for all, in the first; its lanes are numbered through the parts. */
+gboolean tt_team_run_parts(TtTeam *team, const TtRunPart *parts, guint n_parts,
+                           const TtRunOptions *options, TtRunResult *results, GError **error);
 void tt_run_result_clear(TtRunResult *result);
 
 /* Transports compiled in, and which vector unit the reductions use here ("avx2"). */

@@ -30,43 +30,101 @@ connection_number(Connections *connections, guint from, guint lane, guint to)
 }
 
 static TtJobStep
-resolve(const TtPlan *plan, guint rank, guint lane, guint32 i, Connections *connections)
+resolve(const TtJobPart *part, const TtPlan *plan, guint member, guint lane, guint32 i,
+        Connections *connections)
 {
-    TtJobStep s = { .step = tt_plan_step(plan, rank, lane, i),
+    TtJobStep s = { .step = tt_plan_step(plan, member, lane, i),
                     .recv_peer = TT_NO_RANK,
                     .send_peer = TT_NO_RANK };
+    guint rank = part->members[member], number = part->first_lane + lane;
 
+    if (s.step.dep_lane != TT_NO_LANE)
+        s.step.dep_lane = (guint16)(s.step.dep_lane + part->first_lane);
     if (tt_op_receives(s.step.op)) {
-        s.recv_peer = tt_plan_peer(plan, rank, lane, s.step.recv_role);
-        s.recv_connection = connection_number(connections, s.recv_peer, lane, rank);
+        s.recv_peer = part->members[tt_plan_peer(plan, member, lane, s.step.recv_role)];
+        s.recv_connection = connection_number(connections, s.recv_peer, number, rank);
     }
     if (tt_op_sends(s.step.op)) {
-        s.send_peer = tt_plan_peer(plan, rank, lane, s.step.send_role);
-        s.send_connection = connection_number(connections, rank, lane, s.send_peer);
+        s.send_peer = part->members[tt_plan_peer(plan, member, lane, s.step.send_role)];
+        s.send_connection = connection_number(connections, rank, number, s.send_peer);
     }
     return s;
 }
 
+/* @plan: the part's, with its algorithm. */
 static gboolean
-resolve_lanes(TtRegion *region, const TtPlan *plan, Connections *connections)
+resolve_part(TtRegion *region, const TtJobPart *part, const TtPlan *plan, Connections *connections)
 {
-    TtJob *job = &region->job;
-    guint n_agents = tt_plan_n_agents(plan);
-
-    job->lanes = tt_region_alloc(region, sizeof(TtJobLane) * n_agents * plan->n_lanes);
-    for (guint rank = 0; job->lanes && rank < n_agents; rank++) {
+    for (guint member = 0; member < part->n_members; member++) {
         for (guint l = 0; l < plan->n_lanes; l++) {
-            TtJobLane *lane = &job->lanes[rank * plan->n_lanes + l];
+            TtJobLane *lane =
+                tt_job_lane(&region->job, part->members[member], part->first_lane + l);
 
-            lane->n_steps = tt_plan_n_steps(plan, rank, l);
+            lane->n_steps = tt_plan_n_steps(plan, member, l);
             lane->steps = tt_region_alloc(region, sizeof(TtJobStep) * lane->n_steps);
             if (!lane->steps)
                 return FALSE;
             for (guint32 i = 0; i < lane->n_steps; i++)
-                lane->steps[i] = resolve(plan, rank, l, i, connections);
+                lane->steps[i] = resolve(part, plan, member, l, i, connections);
         }
     }
-    return job->lanes != NULL;
+    return TRUE;
+}
+
+/* A shape without an algorithm behind it. */
+static TtPlan
+bare_plan(const TtPlan *plan)
+{
+    TtPlan bare = *plan;
+
+    bare.name = NULL;
+    bare.algo = NULL;
+    bare.data = NULL;
+    bare.spec.wiring = NULL;
+    return bare;
+}
+
+static gboolean
+alloc_members(TtRegion *region, TtJobPart *part)
+{
+    part->members = tt_region_alloc(region, sizeof *part->members * part->n_members);
+    part->offset_s = tt_region_alloc(region, sizeof *part->offset_s * part->n_members);
+    return part->members && part->offset_s;
+}
+
+static gboolean
+lay_out_parts(TtRegion *region, const TtRunPart *parts, guint n_parts)
+{
+    TtJob *job = &region->job;
+
+    job->n_parts = n_parts;
+    job->parts = tt_region_alloc(region, sizeof *job->parts * n_parts);
+    for (guint p = 0; job->parts && p < n_parts; p++) {
+        TtJobPart *part = &job->parts[p];
+
+        *part = (TtJobPart){ .plan = bare_plan(parts[p].plan),
+                             .first_lane = job->n_lanes,
+                             .n_members = tt_plan_n_agents(parts[p].plan) };
+        if (!alloc_members(region, part))
+            return FALSE;
+        for (guint i = 0; i < part->n_members; i++) {
+            part->members[i] = parts[p].members ? parts[p].members[i] : i;
+            part->offset_s[i] = parts[p].offset_s ? parts[p].offset_s[i] : 0;
+        }
+        job->n_lanes += part->plan.n_lanes;
+        job->n_slots = MAX(job->n_slots, part->plan.spec.n_slots);
+    }
+    job->lanes = tt_region_alloc(region, sizeof(TtJobLane) * region->n_ranks * job->n_lanes);
+    return job->parts && job->lanes;
+}
+
+static gboolean
+resolve_parts(TtRegion *region, const TtRunPart *parts, Connections *connections)
+{
+    for (guint p = 0; p < region->job.n_parts; p++)
+        if (!resolve_part(region, &region->job.parts[p], parts[p].plan, connections))
+            return FALSE;
+    return TRUE;
 }
 
 /* Room for the results: times, progress, events. */
@@ -74,7 +132,7 @@ static gboolean
 alloc_results(TtRegion *region)
 {
     TtJob *job = &region->job;
-    guint n_ranks = tt_plan_n_agents(&job->plan), n_lanes = job->plan.n_lanes;
+    guint n_ranks = region->n_ranks, n_lanes = job->n_lanes;
     gsize n_events = 0;
 
     /* Each rank's counters on cache lines of their own. */
@@ -82,18 +140,33 @@ alloc_results(TtRegion *region)
     job->done = tt_region_alloc(region, sizeof *job->done * job->done_stride * n_ranks);
     job->time_s = tt_region_alloc(region, sizeof *job->time_s * n_ranks * job->options.repeats);
     job->event_first = tt_region_alloc(region, sizeof *job->event_first * (n_ranks + 1));
-    if (!job->done || !job->time_s || !job->event_first)
+    job->wrong = tt_region_alloc(region, sizeof *job->wrong * n_ranks * job->n_parts);
+    if (!job->done || !job->time_s || !job->event_first || !job->wrong)
         return FALSE;
     for (guint rank = 0; rank < n_ranks; rank++) {
         job->event_first[rank] = n_events;
         for (guint l = 0; l < n_lanes; l++)
-            n_events += job->lanes[rank * n_lanes + l].n_steps * job->plan.n_rounds;
+            n_events += tt_job_lane(job, rank, l)->n_steps * tt_job_part_of(job, l)->plan.n_rounds;
     }
     job->event_first[n_ranks] = n_events;
-    if (!job->options.record)
-        return TRUE;
-    job->events = tt_region_alloc(region, sizeof *job->events * n_events);
-    return job->events != NULL;
+    if (job->options.record)
+        job->events = tt_region_alloc(region, sizeof *job->events * n_events);
+    if (job->options.stamps)
+        job->stamps = tt_region_alloc(region, sizeof *job->stamps * n_ranks * tt_job_n_stamps(job));
+    if (job->options.arrivals)
+        job->waited = tt_region_alloc(region, sizeof *job->waited * n_ranks * n_ranks);
+    return (job->events || !job->options.record) && (job->stamps || !job->options.stamps) &&
+           (job->waited || !job->options.arrivals);
+}
+
+static gsize
+max_message_bytes(const TtJob *job)
+{
+    gsize most = 0;
+
+    for (guint p = 0; p < job->n_parts; p++)
+        most = MAX(most, tt_plan_max_message_bytes(&job->parts[p].plan));
+    return most;
 }
 
 /* Bytes of one connection, and whether all of them fit. Those over wires only use address space here. */
@@ -101,7 +174,7 @@ static gboolean
 place_connections(TtRegion *region)
 {
     TtJob *job = &region->job;
-    gsize message = tt_plan_max_message_bytes(&job->plan);
+    gsize message = max_message_bytes(job);
     gsize room = region->host_arena ? region->host_arena_bytes : region->arena_bytes;
 
     if (tt_region_is_part(region)) {
@@ -115,7 +188,7 @@ place_connections(TtRegion *region)
     if (message > TT_SLOT_SMALL_BYTES)
         job->slot_stride += (message + TT_LINE_BYTES - 1) / TT_LINE_BYTES * TT_LINE_BYTES;
     /* An odd number of line pairs, so that neighbours do not fall into the same sets of a cache. */
-    job->connection_bytes = TT_PAIR_BYTES + job->slot_stride * job->plan.spec.n_slots;
+    job->connection_bytes = TT_PAIR_BYTES + job->slot_stride * job->n_slots;
     job->connection_bytes =
         (job->connection_bytes / TT_PAIR_BYTES + 1) / 2 * 2 * TT_PAIR_BYTES + TT_PAIR_BYTES;
     if (job->n_connections > room / job->connection_bytes)
@@ -138,23 +211,11 @@ place_connections_again(TtRegion *region)
     return TRUE;
 }
 
-/* A shape without an algorithm behind it. */
-static TtPlan
-bare_plan(const TtPlan *plan)
-{
-    TtPlan bare = *plan;
-
-    bare.name = NULL;
-    bare.algo = NULL;
-    bare.data = NULL;
-    bare.spec.wiring = NULL;
-    return bare;
-}
-
+/* In words of the first part; the others are in the hash. */
 static TtSignature
-sign(const TtPlan *plan, const TtRunOptions *options)
+sign(const TtRunPart *parts, guint n_parts, const TtRunOptions *options)
 {
-    const TtPlanSpec *spec = &plan->spec;
+    const TtPlanSpec *spec = &parts[0].plan->spec;
     TtSignature s;
 
     memset(&s, 0, sizeof s); /* it is compared as bytes */
@@ -169,32 +230,37 @@ sign(const TtPlan *plan, const TtRunOptions *options)
     s.repeats = MAX(1, options->repeats);
     s.check = options->check;
     s.record = options->record;
+    s.stamps = options->stamps;
+    s.arrivals = options->arrivals;
     s.count = spec->count;
-    s.plan = tt_signature_hash_plan(plan);
-    g_strlcpy(s.algorithm, plan->name, sizeof s.algorithm);
+    s.parts = n_parts;
+    for (guint p = 0; p < n_parts; p++)
+        s.plan = tt_signature_hash_part(s.plan, &parts[p]);
+    g_strlcpy(s.algorithm, parts[0].plan->name, sizeof s.algorithm);
     return s;
 }
 
 void
-tt_job_sign(TtRegion *region, const TtPlan *plan, const TtRunOptions *options)
+tt_job_sign(TtRegion *region, const TtRunPart *parts, guint n_parts, const TtRunOptions *options)
 {
-    region->job.signature = sign(plan, options);
+    region->job.signature = sign(parts, n_parts, options);
 }
 
 static void
 set_no_room(const TtRegion *region, GError **error)
 {
-    const TtPlan *plan = &region->job.plan;
+    const TtJob *job = &region->job;
 
     g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM,
                 "%s: %u connections with %u slots of %" G_GUINT64_FORMAT
                 " bytes do not fit %" G_GUINT64_FORMAT " MiB of shared memory (use smaller slots)",
-                region->job.signature.algorithm, region->job.n_connections, plan->spec.n_slots,
-                tt_plan_max_message_bytes(plan), (guint64)(region->arena_bytes >> 20));
+                job->signature.algorithm, job->n_connections, job->n_slots,
+                (guint64)max_message_bytes(job), (guint64)(region->arena_bytes >> 20));
 }
 
 gboolean
-tt_job_prepare(TtRegion *region, const TtPlan *plan, const TtRunOptions *options, GError **error)
+tt_job_prepare(TtRegion *region, const TtRunPart *parts, guint n_parts, const TtRunOptions *options,
+               GError **error)
 {
     g_autoptr(GHashTable) numbers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     Connections connections = { numbers, 0 };
@@ -202,11 +268,11 @@ tt_job_prepare(TtRegion *region, const TtPlan *plan, const TtRunOptions *options
     gboolean fits;
 
     tt_region_reset(region);
-    job->plan = bare_plan(plan);
     job->options = *options;
     job->options.repeats = MAX(1, options->repeats);
-    job->signature = sign(plan, &job->options);
-    fits = resolve_lanes(region, plan, &connections) && alloc_results(region);
+    job->signature = sign(parts, n_parts, &job->options);
+    fits = lay_out_parts(region, parts, n_parts) && resolve_parts(region, parts, &connections) &&
+           alloc_results(region);
     job->n_connections = connections.n;
     if (fits && place_connections(region))
         return TRUE;
@@ -216,7 +282,7 @@ tt_job_prepare(TtRegion *region, const TtPlan *plan, const TtRunOptions *options
 
 /* --- for a process that runs some of the ranks ---------------------------------------------------
  *
- *     TtJob as it is | for each of its ranks and lanes: n_steps, steps
+ *     TtJob as it is | for each part: TtJobPart, members, offsets | for each of its ranks and lanes: n_steps, steps
  *
  * Both sides are the same program on machines of one byte order; pointers are not looked at.
  */
@@ -228,8 +294,16 @@ tt_job_pack(const TtRegion *region, guint first_rank, guint n_ranks)
     GByteArray *bytes = g_byte_array_new();
 
     g_byte_array_append(bytes, (const guint8 *)job, sizeof *job);
-    for (guint i = first_rank * job->plan.n_lanes; i < (first_rank + n_ranks) * job->plan.n_lanes;
-         i++) {
+    for (guint p = 0; p < job->n_parts; p++) {
+        const TtJobPart *part = &job->parts[p];
+
+        g_byte_array_append(bytes, (const guint8 *)part, sizeof *part);
+        g_byte_array_append(bytes, (const guint8 *)part->members,
+                            (guint)sizeof *part->members * part->n_members);
+        g_byte_array_append(bytes, (const guint8 *)part->offset_s,
+                            (guint)sizeof *part->offset_s * part->n_members);
+    }
+    for (guint i = first_rank * job->n_lanes; i < (first_rank + n_ranks) * job->n_lanes; i++) {
         const TtJobLane *lane = &job->lanes[i];
 
         g_byte_array_append(bytes, (const guint8 *)&lane->n_steps, sizeof lane->n_steps);
@@ -251,10 +325,27 @@ take(const guint8 **data, gsize *left, gpointer to, gsize bytes)
 }
 
 static gboolean
+unpack_parts(TtRegion *region, const guint8 **data, gsize *left)
+{
+    TtJob *job = &region->job;
+
+    job->parts = tt_region_alloc(region, sizeof *job->parts * job->n_parts);
+    for (guint p = 0; job->parts && p < job->n_parts; p++) {
+        TtJobPart *part = &job->parts[p];
+
+        if (!take(data, left, part, sizeof *part) || !alloc_members(region, part) ||
+            !take(data, left, part->members, sizeof *part->members * part->n_members) ||
+            !take(data, left, part->offset_s, sizeof *part->offset_s * part->n_members))
+            return FALSE;
+    }
+    return job->parts != NULL;
+}
+
+static gboolean
 unpack_lanes(TtRegion *region, const guint8 *data, gsize left)
 {
     TtJob *job = &region->job;
-    guint n_lanes = job->plan.n_lanes;
+    guint n_lanes = job->n_lanes;
 
     job->lanes = tt_region_alloc(region, sizeof(TtJobLane) * region->n_ranks * n_lanes);
     for (guint i = 0; job->lanes && i < region->n_local * n_lanes; i++) {
@@ -275,8 +366,9 @@ tt_job_unpack(TtRegion *region, const guint8 *data, gsize bytes, GError **error)
     TtJob *job = &region->job;
 
     tt_region_reset(region);
-    if (take(&data, &bytes, job, sizeof *job) && unpack_lanes(region, data, bytes) &&
-        alloc_results(region) && place_connections_again(region))
+    if (take(&data, &bytes, job, sizeof *job) && unpack_parts(region, &data, &bytes) &&
+        unpack_lanes(region, data, bytes) && alloc_results(region) &&
+        place_connections_again(region))
         return TRUE;
     set_no_room(region, error);
     return FALSE;

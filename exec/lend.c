@@ -5,7 +5,17 @@
 static const TtJobLane *
 lane_of(const TtJob *job, guint rank, guint lane)
 {
-    return &job->lanes[rank * job->plan.n_lanes + lane];
+    return tt_job_lane(job, rank, lane);
+}
+
+/* The lanes that work on the same share of the vector: *n, from the one returned on. */
+static guint
+beside(const TtJob *job, guint lane, guint *n)
+{
+    const TtJobPart *part = tt_job_part_of(job, lane);
+
+    *n = part->plan.lanes_per_channel;
+    return part->first_lane + (lane - part->first_lane) / *n * *n;
 }
 
 /* --- who touches what ---------------------------------------------------------------------------- */
@@ -124,7 +134,7 @@ static gboolean
 other_lanes_leave_alone(const TtJob *job, guint rank, guint lane, guint32 i, guint buffer)
 {
     const TtJobLane *mine = lane_of(job, rank, lane);
-    guint n = job->plan.lanes_per_channel, first = lane / n * n;
+    guint n, first = beside(job, lane, &n);
 
     for (guint l = first; l < first + n; l++) {
         const TtJobLane *other = lane_of(job, rank, l);
@@ -194,7 +204,7 @@ gboolean
 tt_may_place(const TtJob *job, guint rank, guint lane, guint32 i, guint *buffer)
 {
     const TtJobStep *mine = &lane_of(job, rank, lane)->steps[i];
-    guint peer = mine->send_peer, n = job->plan.lanes_per_channel, first = lane / n * n;
+    guint peer = mine->send_peer, n, first = beside(job, lane, &n);
     const TtJobLane *other = lane_of(job, peer, lane);
     guint32 there = other_end(job, rank, lane, i, TRUE);
     const TtStep *place;
@@ -211,10 +221,10 @@ tt_may_place(const TtJob *job, guint rank, guint lane, guint32 i, guint *buffer)
         if (touches(job, &other->steps[k].step, place->dst, place))
             return FALSE;
     for (guint l = first; l < first + n; l++) {
-        const TtJobLane *beside = lane_of(job, peer, l);
+        const TtJobLane *next = lane_of(job, peer, l);
 
-        for (guint32 k = 0; l != lane && k < beside->n_steps; k++)
-            if (touches(job, &beside->steps[k].step, place->dst, place))
+        for (guint32 k = 0; l != lane && k < next->n_steps; k++)
+            if (touches(job, &next->steps[k].step, place->dst, place))
                 return FALSE;
     }
     return TRUE;

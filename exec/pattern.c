@@ -33,7 +33,11 @@ noise(guint rank, guint64 element)
 typedef struct {
     enum { ANY, ODD, SMALL, SPARSE, SIGNED_TWOS } kind;
     guint64 stride; /* SPARSE, SIGNED_TWOS: one rank in this many has a value of its own */
+    guint64 salt;   /* added to the element's number */
 } Draw;
+
+/* Above every element there can be memory for. */
+#define SALT_SHIFT 44
 
 static Draw
 choose_draw(const TtPlan *plan, gboolean sums_fit)
@@ -54,10 +58,17 @@ choose_draw(const TtPlan *plan, gboolean sums_fit)
     return (Draw){ SPARSE, (P + exact_limit[type] - 1) / exact_limit[type] };
 }
 
+static Draw
+salted(Draw d, guint salt)
+{
+    d.salt = (guint64)salt << SALT_SHIFT;
+    return d;
+}
+
 static inline gint
 draw(Draw d, guint rank, guint64 element)
 {
-    guint bits = noise(rank, element);
+    guint bits = noise(rank, element + d.salt);
 
     switch (d.kind) {
     case ANY: return (gint)bits - 128;
@@ -174,9 +185,9 @@ fill(const TtPlan *plan, Draw d, guint rank, TtRange range, gpointer data)
 }
 
 void
-tt_pattern_fill(const TtPlan *plan, guint rank, TtRange range, gpointer data)
+tt_pattern_fill(const TtPlan *plan, guint salt, guint rank, TtRange range, gpointer data)
 {
-    fill(plan, choose_draw(plan, FALSE), rank, range, data);
+    fill(plan, salted(choose_draw(plan, FALSE), salt), rank, range, data);
 }
 
 void
@@ -261,9 +272,9 @@ count_wrong(const TtPlan *plan, Draw d, TtRange range, gconstpointer data)
 }
 
 guint64
-tt_pattern_count_wrong(const TtPlan *plan, TtRange range, gconstpointer data)
+tt_pattern_count_wrong(const TtPlan *plan, guint salt, TtRange range, gconstpointer data)
 {
-    return count_wrong(plan, choose_draw(plan, FALSE), range, data);
+    return count_wrong(plan, salted(choose_draw(plan, FALSE), salt), range, data);
 }
 
 guint64

@@ -8,11 +8,12 @@
 #pragma once
 #include "algos/schedule.h"
 
-/* Writes the input of @rank: its share range.first .. of the vector goes to data[0] .. . */
-void tt_pattern_fill(const TtPlan *plan, guint rank, TtRange range, gpointer data);
+/* Writes the input of @rank: its share range.first .. of the vector goes to data[0] .. . Calls with another @salt
+ * (a small number) have other data. */
+void tt_pattern_fill(const TtPlan *plan, guint salt, guint rank, TtRange range, gpointer data);
 
 /* Elements of @data, the output of a rank holding @range, that are not the expected result. */
-guint64 tt_pattern_count_wrong(const TtPlan *plan, TtRange range, gconstpointer data);
+guint64 tt_pattern_count_wrong(const TtPlan *plan, guint salt, TtRange range, gconstpointer data);
 
 /* The same two for libraries that leave integer overflow undefined, as MPI does (Open MPI's int8 sums
  * stop at -128 and 127): no sum leaves its type. */

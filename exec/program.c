@@ -38,7 +38,7 @@ tt_port_open(TtRank *self, guint32 number, guint peer, gboolean sends)
     if (port->n_slots)
         return port;
     port->stride = job->slot_stride;
-    port->n_slots = job->plan.spec.n_slots;
+    port->n_slots = job->n_slots;
     port->limit = port->n_slots;
     port->peer = peer;
     if (reach->transport) {
@@ -144,10 +144,15 @@ may_be_direct(const TtRank *self, const TtPort *port)
 static gboolean
 is_beyond_caches(const TtRegion *region)
 {
-    const TtPlan *plan = &region->job.plan;
-    guint64 bytes = plan->spec.count * tt_type_bytes(plan->spec.type) * 2 * region->n_local;
+    const TtJob *job = &region->job;
     long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    guint64 bytes = 0;
 
+    for (guint p = 0; p < job->n_parts; p++) {
+        const TtPlanSpec *spec = &job->parts[p].plan.spec;
+
+        bytes += spec->count * tt_type_bytes(spec->type) * 2 * MIN(spec->n_ranks, region->n_local);
+    }
     return cache > 0 && bytes > (guint64)cache;
 }
 
@@ -164,15 +169,16 @@ typedef struct {
     gboolean stream; /* what it stores may go past the caches */
 } Direct;
 
+/* @l: number in the job. */
 static Direct *
-decide_direct(TtRank *self, guint l)
+decide_direct(TtRank *self, const TtJobPart *part, guint l)
 {
     const TtJob *job = &self->region->job;
-    const TtJobLane *lane = &job->lanes[self->rank * self->n_lanes + l];
+    const TtJobLane *lane = tt_job_lane(job, self->rank, l);
     Direct *direct = g_new0(Direct, lane->n_steps);
     gboolean streams = is_beyond_caches(self->region);
 
-    if (tt_plan_max_message_bytes(&job->plan) < direct_least_bytes(self->region) ||
+    if (tt_plan_max_message_bytes(&part->plan) < direct_least_bytes(self->region) ||
         lane->n_steps > DIRECT_MOST_STEPS)
         return direct;
     for (guint32 i = 0; i < lane->n_steps; i++) {
@@ -196,7 +202,7 @@ decide_direct(TtRank *self, guint l)
 
 /* A step that is one piece, long enough. */
 static void
-make_direct(TtRank *self, TtMove *move, Direct direct, gsize first_byte)
+make_direct(TtRank *self, const TtJobPart *part, TtMove *move, Direct direct, gsize first_byte)
 {
     const TtRegion *region = self->region;
 
@@ -215,7 +221,8 @@ make_direct(TtRank *self, TtMove *move, Direct direct, gsize first_byte)
             g_ptr_array_add(self->lenders, move->out);
     } else {
         guint buffer = direct.buffer;
-        gssize start = tt_job_vector_start(&region->job, move->out->peer, &buffer);
+        guint member = tt_job_member(part, move->out->peer);
+        gssize start = tt_job_vector_start(&region->job, part, member, &buffer);
 
         move->place = tt_region_buffer(region, move->out->peer, buffer) + start + first_byte;
     }
@@ -226,10 +233,10 @@ make_direct(TtRank *self, TtMove *move, Direct direct, gsize first_byte)
 
 /* Appends the pieces of one step in one round. FALSE if it has no elements. */
 static gboolean
-append_pieces(TtRank *self, guint lane, guint64 round, const TtJobStep *s, Direct direct,
-              TtMove move)
+append_pieces(TtRank *self, const TtRankPart *part, guint lane, guint64 round, const TtJobStep *s,
+              Direct direct, TtMove move)
 {
-    const TtPlan *plan = &self->region->job.plan;
+    const TtPlan *plan = &part->job->plan;
     guint channel = tt_plan_channel(plan, lane), first = self->moves->len;
     gsize size = tt_type_bytes(plan->spec.type), offset;
     guint32 chunk = s->step.chunk, n_chunks = s->step.n_chunks;
@@ -242,8 +249,8 @@ append_pieces(TtRank *self, guint lane, guint64 round, const TtJobStep *s, Direc
 
         if (piece.count == 0)
             continue;
-        move.src = self->vector[s->step.src] + piece.first * size;
-        move.dst = self->vector[s->step.dst] + piece.first * size;
+        move.src = part->vector[s->step.src] + piece.first * size;
+        move.dst = part->vector[s->step.dst] + piece.first * size;
         move.bytes = piece.count * size;
         move.offset = offset;
         offset += move.bytes;
@@ -255,21 +262,21 @@ append_pieces(TtRank *self, guint lane, guint64 round, const TtJobStep *s, Direc
     g_array_index(self->moves, TtMove, first).flags |= TT_MOVE_FIRST;
     last->flags |= TT_MOVE_LAST;
     if (last->bytes == message && message >= direct_least_bytes(self->region))
-        make_direct(self, last, direct, (gsize)(last->src - self->vector[s->step.src]));
+        make_direct(self, part->job, last, direct, (gsize)(last->src - part->vector[s->step.src]));
     return TRUE;
 }
 
 static guint32
-append_dep(TtRank *self, const TtJobStep *s, guint64 round)
+append_dep(TtRank *self, const TtRankPart *part, const TtJobStep *s, guint64 round)
 {
-    const TtJob *job = &self->region->job;
-    guint lane = s->step.dep_lane;
-    TtDep dep = { lane, 0 };
+    guint number = s->step.dep_lane;
+    TtDep dep = { 0 };
 
-    if (lane == TT_NO_LANE)
+    if (number == TT_NO_LANE)
         return 0;
+    dep.lane = part->first_lane + number - part->job->first_lane;
     dep.steps =
-        round * job->lanes[self->rank * self->n_lanes + lane].n_steps + s->step.dep_step + 1;
+        round * tt_job_lane(&self->region->job, self->rank, number)->n_steps + s->step.dep_step + 1;
     g_array_append_val(self->deps, dep);
     return self->deps->len - 1;
 }
@@ -277,20 +284,21 @@ append_dep(TtRank *self, const TtJobStep *s, guint64 round)
 /* Appends one step of one round. An empty one with nothing to wait for is done when the one before
  * it is; an empty one that waits becomes a NOP. */
 static void
-append_step(TtRank *self, guint l, guint first_move, guint64 round, guint32 i, Direct direct)
+append_step(TtRank *self, const TtRankPart *part, guint l, guint first_move, guint64 round,
+            guint32 i, Direct direct)
 {
-    const TtJobLane *source = &self->region->job.lanes[self->rank * self->n_lanes + l];
+    const TtJobLane *source = tt_job_lane(&self->region->job, self->rank, self->lanes[l].number);
     const TtJobStep *s = &source->steps[i];
     TtLane *lane = &self->lanes[l];
     TtMove move = { .op = s->step.op,
-                    .dep = append_dep(self, s, round),
+                    .dep = append_dep(self, part, s, round),
                     .steps_after = round * source->n_steps + i + 1 };
 
     if (s->recv_peer != TT_NO_RANK)
         move.in = tt_port_open(self, s->recv_connection, s->recv_peer, FALSE);
     if (s->send_peer != TT_NO_RANK)
         move.out = tt_port_open(self, s->send_connection, s->send_peer, TRUE);
-    if (append_pieces(self, l, round, s, direct, move))
+    if (append_pieces(self, part, l - part->first_lane, round, s, direct, move))
         return;
     if (move.dep != 0) {
         TtMove nop = { .op = TT_OP_NOP,
@@ -312,23 +320,53 @@ append_step(TtRank *self, guint l, guint first_move, guint64 round, guint32 i, D
     }
 }
 
+/* A lane that begins later than the iteration waits for that first. */
+static void
+append_hold(TtRank *self, double offset_s)
+{
+    TtDep dep = { TT_HOLD, (guint64)(offset_s * 1e9) };
+    TtMove move = { .op = TT_OP_NOP,
+                    .flags = TT_MOVE_FIRST | TT_MOVE_LAST,
+                    .dep = self->deps->len };
+
+    g_array_append_val(self->deps, dep);
+    g_array_append_val(self->moves, move);
+    self->has_holds = TRUE;
+}
+
+static void
+compile_lane(TtRank *self, const TtRankPart *part, guint l)
+{
+    const TtJob *job = &self->region->job;
+    TtLane *lane = &self->lanes[l];
+    guint first = self->moves->len;
+    guint64 n_rounds = part->job->plan.n_rounds;
+    g_autofree Direct *direct = NULL;
+
+    lane->number = part->job->first_lane + l - part->first_lane;
+    direct = decide_direct(self, part->job, lane->number);
+    lane->steps_per_round = tt_job_lane(job, self->rank, lane->number)->n_steps;
+    lane->n_steps = lane->steps_per_round * n_rounds;
+    lane->done = &job->done[self->rank * job->done_stride + lane->number];
+    if (part->job->offset_s[part->member] > 0)
+        append_hold(self, part->job->offset_s[part->member]);
+    for (guint64 round = 0; round < n_rounds; round++)
+        for (guint32 i = 0; i < lane->steps_per_round; i++)
+            append_step(self, part, l, first, round, i, direct[i]);
+}
+
 static void
 compile_lanes(TtRank *self)
 {
-    const TtJob *job = &self->region->job;
     g_autofree guint *first = g_new(guint, self->n_lanes + 1);
 
-    for (guint l = 0; l < self->n_lanes; l++) {
-        TtLane *lane = &self->lanes[l];
-        g_autofree Direct *direct = decide_direct(self, l);
+    for (guint p = 0; p < self->n_parts; p++) {
+        const TtRankPart *part = &self->parts[p];
 
-        first[l] = self->moves->len;
-        lane->steps_per_round = job->lanes[self->rank * self->n_lanes + l].n_steps;
-        lane->n_steps = lane->steps_per_round * job->plan.n_rounds;
-        lane->done = &job->done[self->rank * job->done_stride + l];
-        for (guint64 round = 0; round < job->plan.n_rounds; round++)
-            for (guint32 i = 0; i < lane->steps_per_round; i++)
-                append_step(self, l, first[l], round, i, direct[i]);
+        for (guint l = part->first_lane; l < part->first_lane + part->job->plan.n_lanes; l++) {
+            first[l] = self->moves->len;
+            compile_lane(self, part, l);
+        }
     }
     first[self->n_lanes] = self->moves->len;
     for (guint l = 0; l < self->n_lanes; l++) { /* the array has stopped moving */
@@ -337,19 +375,39 @@ compile_lanes(TtRank *self)
     }
 }
 
+void
+tt_program_find_parts(TtRank *self)
+{
+    const TtJob *job = &self->region->job;
+
+    g_free(self->parts);
+    self->parts = g_new0(TtRankPart, job->n_parts);
+    self->n_parts = self->n_lanes = 0;
+    for (guint p = 0; p < job->n_parts; p++) {
+        guint member = tt_job_member(&job->parts[p], self->rank);
+
+        if (member == TT_NO_RANK)
+            continue;
+        self->parts[self->n_parts++] = (TtRankPart){
+            .job = &job->parts[p], .index = p, .member = member, .first_lane = self->n_lanes
+        };
+        self->n_lanes += job->parts[p].plan.n_lanes;
+    }
+}
+
 gboolean
 tt_program_compile(TtRank *self)
 {
     const TtJob *job = &self->region->job;
-    const TtPlanSpec *spec = &job->plan.spec;
+    const TtPlanSpec *spec = &job->parts[0].plan.spec; /* type and reduction are those of all */
     TtRedop redop = spec->redop == TT_AVG ? TT_SUM : spec->redop;
 
     tt_program_clear(self);
-    self->n_lanes = job->plan.n_lanes;
     self->lanes = g_new0(TtLane, self->n_lanes);
     self->in_ports = g_new0(TtPort, job->n_connections);
     self->out_ports = g_new0(TtPort, job->n_connections);
     self->iteration = 0;
+    self->has_holds = FALSE;
     g_ptr_array_set_size(self->lenders, 0);
     g_array_set_size(self->moves, 0);
     g_array_set_size(self->deps, 1);

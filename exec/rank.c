@@ -63,6 +63,7 @@ static void
 rank_clear(TtRank *self)
 {
     tt_program_clear(self);
+    g_free(self->parts);
     g_array_unref(self->moves);
     g_array_unref(self->deps);
     g_ptr_array_unref(self->lenders);
@@ -79,18 +80,19 @@ heartbeat(TtRank *self)
 }
 
 static void
-place_buffers(TtRank *self)
+place_part(TtRank *self, TtRankPart *part)
 {
     const TtJob *job = &self->region->job;
-    gsize size = tt_type_bytes(job->plan.spec.type);
+    const TtPlan *plan = &part->job->plan;
+    gsize size = tt_type_bytes(plan->spec.type);
 
     for (guint b = 0; b < TT_N_BUFFERS; b++) {
-        TtRange range = tt_plan_buffer_range(&job->plan, self->rank, b);
+        TtRange range = tt_plan_buffer_range(plan, part->member, b);
         guint at = b;
-        gssize start = tt_job_vector_start(job, self->rank, &at);
+        gssize start = tt_job_vector_start(job, part->job, part->member, &at);
         gsize bytes = (gsize)(start + (gssize)((range.first + range.count) * size));
 
-        self->vector[b] = self->buffers[at] + start;
+        part->vector[b] = self->buffers[at] + start;
         if (bytes > self->touched[at]) { /* no page faults in the timed loop */
             memset(self->buffers[at], 0, bytes);
             self->touched[at] = bytes;
@@ -99,52 +101,82 @@ place_buffers(TtRank *self)
     }
 }
 
+static void
+place_buffers(TtRank *self)
+{
+    for (guint p = 0; p < self->n_parts; p++)
+        place_part(self, &self->parts[p]);
+}
+
 /* A piece of a buffer at a time, so that whoever watches sees progress. */
 #define FILL_PIECE 65536
 
-static void
-fill_input(TtRank *self)
+/* The elements of a buffer of a part, a piece at a time. */
+typedef guint64 (*PieceFunc)(const TtRankPart *part, TtRange piece, guint8 *data);
+
+static guint64
+for_pieces(TtRank *self, const TtRankPart *part, TtBuffer buffer, PieceFunc func)
 {
-    const TtJob *job = &self->region->job;
-    TtRange all = tt_plan_buffer_range(&job->plan, self->rank, TT_INPUT);
-    gsize size = tt_type_bytes(job->plan.spec.type);
+    const TtPlan *plan = &part->job->plan;
+    TtRange all = tt_plan_buffer_range(plan, part->member, buffer);
+    gsize size = tt_type_bytes(plan->spec.type);
+    guint64 sum = 0;
 
     for (guint64 i = 0; i < all.count; i += FILL_PIECE) {
         TtRange piece = { all.first + i, MIN(FILL_PIECE, all.count - i) };
 
-        tt_pattern_fill(&job->plan, self->rank, piece, self->vector[TT_INPUT] + piece.first * size);
+        sum += func(part, piece, part->vector[buffer] + piece.first * size);
         heartbeat(self);
     }
+    return sum;
+}
+
+static guint64
+fill_piece(const TtRankPart *part, TtRange piece, guint8 *data)
+{
+    tt_pattern_fill(&part->job->plan, part->index, part->member, piece, data);
+    return 0;
+}
+
+static void
+fill_input(TtRank *self)
+{
+    for (guint p = 0; p < self->n_parts; p++)
+        for_pieces(self, &self->parts[p], TT_INPUT, fill_piece);
+}
+
+static guint64
+spoil_piece(const TtRankPart *part, TtRange piece, guint8 *data)
+{
+    memset(data, 0x5a, piece.count * tt_type_bytes(part->job->plan.spec.type));
+    return 0;
 }
 
 /* The timed loop left right answers behind: spoil them. */
 static void
 spoil_output(TtRank *self)
 {
-    const TtJob *job = &self->region->job;
-    TtRange range = tt_plan_buffer_range(&job->plan, self->rank, TT_OUTPUT);
-    gsize size = tt_type_bytes(job->plan.spec.type);
-
-    memset(self->vector[TT_OUTPUT] + range.first * size, 0x5a, range.count * size);
-    heartbeat(self);
+    for (guint p = 0; p < self->n_parts; p++)
+        for_pieces(self, &self->parts[p], TT_OUTPUT, spoil_piece);
 }
 
-static gint64
+static guint64
+count_wrong_in_piece(const TtRankPart *part, TtRange piece, guint8 *data)
+{
+    return tt_pattern_count_wrong(&part->job->plan, part->index, piece, data);
+}
+
+static void
 count_wrong(TtRank *self)
 {
     const TtJob *job = &self->region->job;
-    TtRange all = tt_plan_buffer_range(&job->plan, self->rank, TT_OUTPUT);
-    gsize size = tt_type_bytes(job->plan.spec.type);
-    guint64 wrong = 0;
 
-    for (guint64 i = 0; i < all.count; i += FILL_PIECE) {
-        TtRange piece = { all.first + i, MIN(FILL_PIECE, all.count - i) };
+    for (guint p = 0; p < self->n_parts; p++) {
+        const TtRankPart *part = &self->parts[p];
 
-        wrong +=
-            tt_pattern_count_wrong(&job->plan, piece, self->vector[TT_OUTPUT] + piece.first * size);
-        heartbeat(self);
+        job->wrong[self->rank * job->n_parts + part->index] =
+            (gint64)for_pieces(self, part, TT_OUTPUT, count_wrong_in_piece);
     }
-    return (gint64)wrong;
 }
 
 /* --- measuring ---------------------------------------------------------------------------------
@@ -160,6 +192,42 @@ run_many(TtRank *self, guint n)
 }
 
 static gboolean
+run_many_stamped(TtRank *self, guint n, TtStamp *stamps)
+{
+    stamps[n].begin = tt_ticks_now();
+    for (guint i = 0; i < n; i++)
+        if (!tt_datapath_run_stamped(self, &stamps[i]))
+            return FALSE;
+    return TRUE;
+}
+
+/* This rank's stamps of loop @repeat, touched: no page faults in the timed loop. NULL: none are wanted. */
+static TtStamp *
+prepare_stamps(TtRank *self, guint repeat)
+{
+    TtJob *job = &self->region->job;
+    gsize n = (gsize)job->options.iterations + 1;
+    TtStamp *stamps = job->stamps;
+
+    if (!stamps)
+        return NULL;
+    stamps += self->rank * tt_job_n_stamps(job) + repeat * n;
+    memset(stamps, 0, n * sizeof *stamps);
+    return stamps;
+}
+
+static void
+prepare_waited(TtRank *self)
+{
+    const TtJob *job = &self->region->job;
+    gsize n = self->region->n_ranks;
+
+    self->waited = job->waited ? job->waited + self->rank * n : NULL;
+    if (self->waited)
+        memset(self->waited, 0, n * sizeof *self->waited);
+}
+
+static gboolean
 run_timed(TtRank *self)
 {
     TtJob *job = &self->region->job;
@@ -167,13 +235,16 @@ run_timed(TtRank *self)
 
     if (!run_many(self, job->options.warmup))
         return FALSE;
+    prepare_waited(self);
     for (guint r = 0; r < job->options.repeats; r++) {
+        TtStamp *stamps = prepare_stamps(self, r);
         double start;
 
         if (!tt_barrier_wait(self))
             return FALSE;
         start = now_s();
-        if (!run_many(self, n) || !tt_wires_flush(self))
+        if (!(stamps ? run_many_stamped(self, n, stamps) : run_many(self, n)) ||
+            !tt_wires_flush(self))
             return FALSE;
         job->time_s[self->rank * job->options.repeats + r] = (now_s() - start) / n;
     }
@@ -200,7 +271,7 @@ run_checked(TtRank *self)
     fill_input(self);
     if (!tt_barrier_wait(self) || !tt_datapath_run(self) || !tt_wires_flush(self))
         return FALSE;
-    self->region->ranks[self->rank].wrong = count_wrong(self);
+    count_wrong(self);
     return TRUE;
 }
 
@@ -238,6 +309,7 @@ run_job(TtRank *self, guint32 number)
 {
     const TtRunOptions *options = &self->region->job.options;
 
+    tt_program_find_parts(self);
     place_buffers(self);
     if (!tt_program_compile(self))
         return FALSE;

@@ -38,19 +38,31 @@ typedef struct {
     gsize bytes;
 } TtMove;
 
-/* A lane of this rank, and how many steps of this iteration it must have finished. */
+/* A lane of this rank, and how many steps of this iteration it must have finished; or TT_HOLD, and how many
+ * nanoseconds the iteration must be old. */
+#define TT_HOLD G_MAXUINT
 typedef struct {
     guint lane;
     guint64 steps;
 } TtDep;
 
 typedef struct {
+    guint32 number; /* in the job */
     TtMove *moves, *at, *end;
     guint64 free_steps; /* empty steps before the first move */
     guint64 n_steps;    /* of one iteration */
     guint32 steps_per_round;
     _Atomic guint64 *done; /* in the job: steps finished, all iterations */
 } TtLane;
+
+/* A collective this rank takes part in. */
+typedef struct {
+    const TtJobPart *job;
+    guint index;                  /* of the part, in the job */
+    guint member;                 /* who this rank is in its plan */
+    guint first_lane;             /* of this rank's lanes */
+    guint8 *vector[TT_N_BUFFERS]; /* address element 0 of the vector has, or would have */
+} TtRankPart;
 
 /* What a rank has of one transport: its wire, and the memory of this job's ends. */
 typedef struct {
@@ -78,15 +90,19 @@ typedef struct {
 
     /* The compiled plan. */
     TtPort *in_ports, *out_ports; /* [n_connections]; only this rank's are set */
-    TtLane *lanes;
+    TtRankPart *parts;
+    guint n_parts;
+    TtLane *lanes; /* of its parts, one after another */
     guint n_lanes;
+    gboolean has_holds; /* lanes that begin later than the iteration */
+    guint64 begin_ns;   /* of the iteration, if there are some */
     GArray *moves;      /* TtMove */
     GArray *deps;       /* TtDep; the first is not used */
     GPtrArray *lenders; /* ports that lend; borrowed */
     guint64 iteration;
+    TtWaited *waited; /* [n_ranks], in the job; NULL: not to be counted */
     TtReduce reduce;
     TtReduce2 reduce2, stream2;
-    guint8 *vector[TT_N_BUFFERS]; /* address element 0 of the vector has, or would have */
 } TtRank;
 
 /* Says what is wrong, for whoever watches; the rank must then leave. */
@@ -96,15 +112,22 @@ void tt_rank_complain(TtRank *self, guint peer, const GError *error);
  * complained. */
 gboolean tt_program_compile(TtRank *self);
 void tt_program_clear(TtRank *self);
+
+/* Which collectives of the job this rank is in; before it is compiled. */
+void tt_program_find_parts(TtRank *self);
 TtPort *tt_port_open(TtRank *self, guint32 number, guint peer, gboolean sends);
 
-/* datapath.c: one collective. FALSE if the team was aborted. The second writes events, times in
+/* datapath.c: one collective. FALSE if the team was aborted. The last writes events, times in
  * ticks, to @events, which has room for every step, and returns how many. */
 gboolean tt_datapath_run(TtRank *self);
+gboolean tt_datapath_run_stamped(TtRank *self, TtStamp *stamp);
 gboolean tt_datapath_record(TtRank *self, TtEvent *events, gsize *n_events);
 
 /* Ticks of the clock that stamps events; the same clock on all ranks. */
 guint64 tt_ticks_now(void);
+
+/* The monotonic clock, where a tick of a known length is wanted. */
+guint64 tt_now_ns(void);
 
 /* wait.c: how a rank waits. Counts tries; spins, then yields, then sleeps. */
 typedef struct {

@@ -126,15 +126,28 @@ tt_region_buffer(const TtRegion *region, guint rank, guint buffer)
            tt_buffer_skew(rank, buffer);
 }
 
-gssize
-tt_job_vector_start(const TtJob *job, guint rank, guint *buffer)
+gsize
+tt_job_slice(const TtJob *job, const TtJobPart *part, guint rank)
 {
+    gsize start = 0;
+
+    for (const TtJobPart *p = job->parts; p < part; p++)
+        if (tt_job_member(p, rank) != TT_NO_RANK)
+            start += round_up(p->plan.spec.count * tt_type_bytes(p->plan.spec.type), TT_PAIR_BYTES);
+    return start;
+}
+
+gssize
+tt_job_vector_start(const TtJob *job, const TtJobPart *part, guint member, guint *buffer)
+{
+    gssize slice = (gssize)tt_job_slice(job, part, part->members[member]);
+
     if (job->options.in_place && *buffer != TT_SCRATCH) {
         *buffer = TT_OUTPUT;
-        return 0;
+        return slice;
     }
-    return -(gssize)(tt_plan_buffer_range(&job->plan, rank, *buffer).first *
-                     tt_type_bytes(job->plan.spec.type));
+    return slice - (gssize)(tt_plan_buffer_range(&part->plan, member, *buffer).first *
+                            tt_type_bytes(part->plan.spec.type));
 }
 
 guint64

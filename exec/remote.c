@@ -49,7 +49,7 @@ send_progress(TtRemote *self)
                                .wait_lane = atomic_load(&block->wait_lane),
                                .heartbeat = atomic_load(&block->heartbeat),
                                .ready = atomic_load(&block->ready),
-                               .n_lanes = job->done ? job->plan.n_lanes : 0,
+                               .n_lanes = job->done ? job->n_lanes : 0,
                                .status = self->watch->status ? self->watch->status[r] : -1,
                                .stopped_by =
                                    self->watch->stopped_by ? self->watch->stopped_by[r] : 0,
@@ -97,12 +97,16 @@ tt_remote_send_go(TtRemote *self, guint32 number)
 }
 
 void
-tt_remote_send_result(TtRemote *self, const TtRunResult *result)
+tt_remote_send_result(TtRemote *self, const TtRunResult *results)
 {
-    TtRunResult bare = *result;
+    guint n = self->region->job.n_parts;
+    g_autofree TtRunResult *bare = g_memdup2(results, n * sizeof *results);
 
-    bare.timeline = NULL;
-    tell_all(self, TT_REMOTE_RESULT, &bare, sizeof bare);
+    for (guint i = 0; i < n; i++) {
+        bare[i].timeline = NULL;
+        bare[i].arrivals = NULL;
+    }
+    tell_all(self, TT_REMOTE_RESULT, bare, n * sizeof *bare);
 }
 
 void
@@ -143,13 +147,23 @@ tt_remote_send_done(TtRemote *self, guint32 number)
     g_byte_array_append(bytes, (const guint8 *)&number, sizeof number);
     for (guint r = region->first_rank; r < end_of_local(region); r++) {
         const TtRankBlock *block = &region->ranks[r];
-        TtRemoteDone d = { .wrong = block->wrong,
-                           .n_events = job->options.record ? block->n_events : 0,
-                           .n_times = job->options.repeats };
+        TtRemoteDone d = { .n_events = job->options.record ? block->n_events : 0,
+                           .n_stamps = job->stamps ? tt_job_n_stamps(job) : 0,
+                           .tick_s = block->tick_s,
+                           .n_times = job->options.repeats,
+                           .n_waited = job->waited ? region->n_ranks : 0 };
 
         g_byte_array_append(bytes, (const guint8 *)&d, sizeof d);
+        g_byte_array_append(bytes, (const guint8 *)&job->wrong[r * job->n_parts],
+                            (guint)(sizeof *job->wrong * job->n_parts));
         g_byte_array_append(bytes, (const guint8 *)&job->time_s[r * job->options.repeats],
                             (guint)(sizeof *job->time_s * d.n_times));
+        if (d.n_stamps > 0)
+            g_byte_array_append(bytes, (const guint8 *)(job->stamps + r * d.n_stamps),
+                                (guint)(sizeof *job->stamps * d.n_stamps));
+        if (d.n_waited > 0)
+            g_byte_array_append(bytes, (const guint8 *)(job->waited + (gsize)r * d.n_waited),
+                                (guint)(sizeof *job->waited * d.n_waited));
         if (d.n_events > 0)
             g_byte_array_append(bytes, (const guint8 *)(job->events + job->event_first[r]),
                                 (guint)(sizeof *job->events * d.n_events));
@@ -177,13 +191,22 @@ take_done(TtRegion *region, guint rank, TtControlMessage *m)
     TtRemoteDone d;
 
     if (!take(m, &d, sizeof d) || d.n_times != job->options.repeats ||
+        !take(m, &job->wrong[rank * job->n_parts], sizeof *job->wrong * job->n_parts) ||
         !take(m, &job->time_s[rank * d.n_times], sizeof *job->time_s * d.n_times))
+        return FALSE;
+    if (d.n_stamps != (job->stamps ? tt_job_n_stamps(job) : 0) ||
+        (d.n_stamps > 0 &&
+         !take(m, job->stamps + rank * d.n_stamps, sizeof *job->stamps * d.n_stamps)))
+        return FALSE;
+    if (d.n_waited != (job->waited ? region->n_ranks : 0) ||
+        (d.n_waited > 0 &&
+         !take(m, job->waited + (gsize)rank * d.n_waited, sizeof *job->waited * d.n_waited)))
         return FALSE;
     if (d.n_events > 0 &&
         (!job->events || d.n_events > job->event_first[rank + 1] - job->event_first[rank] ||
          !take(m, job->events + job->event_first[rank], sizeof *job->events * d.n_events)))
         return FALSE;
-    block->wrong = d.wrong;
+    block->tick_s = d.tick_s;
     block->n_events = d.n_events;
     return TRUE;
 }
@@ -245,7 +268,7 @@ hear_progress(TtRemote *self, TtControlMessage *m, guint first, guint n)
         for (guint l = 0; l < p.n_lanes; l++) {
             if (!take(m, &done, sizeof done))
                 return FALSE;
-            if (p.number == self->number && job->done && l < job->plan.n_lanes)
+            if (p.number == self->number && job->done && l < job->n_lanes)
                 atomic_store(&job->done[r * job->done_stride + l], done);
         }
     }
@@ -318,9 +341,11 @@ hear_as_other(TtRemote *self, TtControlMessage *m, GError **error)
             return TRUE;
         break;
     case TT_REMOTE_RESULT:
-        if ((self->has_result = take(m, &self->result, sizeof self->result)))
-            return TRUE;
-        break;
+        if (m->bytes != self->region->job.n_parts * sizeof *self->results)
+            break;
+        g_free(self->results);
+        self->results = g_memdup2(m->data, m->bytes);
+        return TRUE;
     case TT_REMOTE_LEAVE: self->left[0] = TRUE; return TRUE;
     case TT_REMOTE_ABORT:
         if (!take(m, &trouble, sizeof trouble))
@@ -405,7 +430,7 @@ tt_remote_wait_job(TtRemote *self, guint32 number, gboolean *more, GError **erro
         return TRUE;
     job = g_steal_pointer(&self->job);
     self->number = number;
-    self->has_result = FALSE;
+    g_clear_pointer(&self->results, g_free);
     data = g_bytes_get_data(job, &bytes);
     return tt_job_unpack(self->region, data, bytes, error);
 }
@@ -417,11 +442,11 @@ tt_remote_has_go(const TtRemote *self, guint32 number)
 }
 
 gboolean
-tt_remote_has_result(const TtRemote *self, TtRunResult *result)
+tt_remote_has_result(const TtRemote *self, TtRunResult *results)
 {
-    if (self->has_result && result)
-        *result = self->result;
-    return self->has_result;
+    if (self->results && results)
+        memcpy(results, self->results, self->region->job.n_parts * sizeof *results);
+    return self->results != NULL;
 }
 
 double

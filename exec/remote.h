@@ -50,7 +50,7 @@ gboolean tt_remote_turn(TtRemote *self, GError **error);
 /* The root's part of a job. */
 void tt_remote_send_job(TtRemote *self, guint32 number);
 void tt_remote_send_go(TtRemote *self, guint32 number);
-void tt_remote_send_result(TtRemote *self, const TtRunResult *result);
+void tt_remote_send_result(TtRemote *self, const TtRunResult *results); /* [n_parts of the job] */
 void tt_remote_send_abort(TtRemote *self, const GError *why);
 
 /* The others' part. Jobs: waits for one and lays it out in the region; *more = FALSE if the root has no more. */
@@ -58,7 +58,7 @@ gboolean tt_remote_wait_job(TtRemote *self, guint32 number, gboolean *more, GErr
 void tt_remote_send_ready(TtRemote *self, guint32 number);
 gboolean tt_remote_has_go(const TtRemote *self, guint32 number);
 void tt_remote_send_done(TtRemote *self, guint32 number);
-gboolean tt_remote_has_result(const TtRemote *self, TtRunResult *result);
+gboolean tt_remote_has_result(const TtRemote *self, TtRunResult *results);
 
 /* How long the root has not been heard of; it speaks at least every half a second while a job runs. */
 double tt_remote_root_silent_s(const TtRemote *self);

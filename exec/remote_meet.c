@@ -51,6 +51,7 @@ tt_remote_close(TtRemote *self)
     g_clear_pointer(&self->told, g_byte_array_unref);
     g_clear_pointer(&self->job, g_bytes_unref);
     g_free(self->cards);
+    g_free(self->results);
     g_free(self->heard_us);
     g_free(self->left);
     g_free(self);

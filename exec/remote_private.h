@@ -23,11 +23,11 @@ typedef struct {
     TtTrouble trouble;
 } TtRemoteProgress;
 
-/* Of a rank in a DONE message; n_times doubles and n_events TtEvents follow. */
+/* Of a rank in a DONE message; the parts' wrong elements (gint64), n_times doubles, n_stamps TtStamps, n_waited TtWaited and n_events TtEvents follow. */
 typedef struct {
-    gint64 wrong;
-    guint64 n_events;
-    guint32 n_times, pad;
+    guint64 n_events, n_stamps;
+    double tick_s;
+    guint32 n_times, n_waited;
 } TtRemoteDone;
 
 /* What a process tells when all have met. */
@@ -56,6 +56,5 @@ struct TtRemote {
 
     GBytes *job; /* heard, not yet run */
     guint32 go;
-    gboolean has_result;
-    TtRunResult result;
+    TtRunResult *results; /* [n_parts of the job], heard; NULL: not yet */
 };

@@ -72,11 +72,33 @@ typedef struct {
     guint32 n_steps;
 } TtJobLane;
 
-/* Everything a rank must know to run one plan; read-only while it runs. */
+/* When an iteration began and ended on a rank, in its ticks (tt_ticks_now()). */
 typedef struct {
-    TtPlan plan; /* shape and spec only: no algorithm behind it, usable for ranges */
+    guint64 begin, end;
+} TtStamp;
+
+/* How long a rank stood waiting for another in its timed loops, in its ticks. */
+typedef struct {
+    guint64 message, slot;
+} TtWaited;
+
+/* One of the collectives of a job. Lanes are numbered through the job, by part: dependencies and connections know
+ * these numbers. */
+typedef struct {
+    TtPlan plan;        /* shape and spec only: no algorithm behind it, usable for ranges */
+    guint32 first_lane; /* n_lanes of the plan belong to it */
+    guint32 n_members;
+    guint32 *members; /* [n_members]: the rank of the team that plays each agent of the plan */
+    double *offset_s; /* [n_members]: begins so long after the rank's iteration does */
+} TtJobPart;
+
+/* Everything a rank must know to run its part; read-only while it runs. */
+typedef struct {
+    TtJobPart *parts;
+    guint32 n_parts, n_lanes;
+    guint32 n_slots; /* of every connection */
     TtRunOptions options;
-    TtJobLane *lanes; /* [rank * n_lanes + lane] */
+    TtJobLane *lanes; /* [rank * n_lanes + lane]; of a part a rank is not in: without steps */
     guint32 n_connections;
     guint8 *
         connections; /* n_connections times connection_bytes; those over wires have no memory here */
@@ -87,16 +109,56 @@ typedef struct {
     _Atomic guint64
         *done; /* [rank * done_stride + lane]: steps finished in this job, by the rank */
     gsize done_stride;
-    double *time_s;     /* [rank * repeats + repeat], by the rank */
+    double *time_s; /* [rank * repeats + repeat], by the rank */
+    gint64 *wrong;  /* [rank * n_parts + part], by the rank */
+    /* [(rank * repeats + repeat) * (iterations + 1) + iteration], by the rank; the one after the last holds
+     * when the loop began. NULL: not asked for. */
+    TtStamp *stamps;
+    TtWaited *waited;   /* [rank * n_ranks of the team + peer], by the rank; NULL: not asked for */
     TtEvent *events;    /* by the rank, from event_first[rank] on; begin and end in ticks */
     gsize *event_first; /* [n_ranks + 1] */
 } TtJob;
+
+/* Stamps a rank writes in a job, one for the beginning of every loop among them. */
+static inline gsize
+tt_job_n_stamps(const TtJob *job)
+{
+    return (gsize)job->options.repeats * ((gsize)job->options.iterations + 1);
+}
+
+static inline TtJobLane *
+tt_job_lane(const TtJob *job, guint rank, guint lane)
+{
+    return &job->lanes[(gsize)rank * job->n_lanes + lane];
+}
+
+/* The part a lane belongs to. */
+static inline const TtJobPart *
+tt_job_part_of(const TtJob *job, guint lane)
+{
+    const TtJobPart *part = job->parts;
+
+    while (lane >= part->first_lane + part->plan.n_lanes)
+        part++;
+    return part;
+}
+
+/* Which agent of its plan @rank plays; TT_NO_RANK: none. */
+static inline guint
+tt_job_member(const TtJobPart *part, guint rank)
+{
+    for (guint i = 0; i < part->n_members; i++)
+        if (part->members[i] == rank)
+            return i;
+    return TT_NO_RANK;
+}
 
 typedef enum {
     TT_RANK_BUSY,
     TT_RANK_WAITS_MESSAGE,
     TT_RANK_WAITS_SLOT,
     TT_RANK_WAITS_LANE,
+    TT_RANK_WAITS_START, /* until a collective is to begin */
     TT_RANK_WAITS_BARRIER,
     TT_RANK_IDLE,    /* between jobs */
     TT_RANK_TROUBLED /* found something wrong and left: see trouble */
@@ -122,9 +184,9 @@ typedef struct {
     _Atomic guint32 up;       /* 1: reachable, address is written */
     _Atomic guint32 ready;    /* jobs this rank has made ready for; signature is written */
     _Atomic guint32 finished; /* jobs this rank has finished */
-    gint64 wrong;
     gsize n_events;
-    guint32 host; /* ranks with equal numbers share memory; by the parent */
+    double tick_s; /* how long its ticks are; by its process, when it has finished a job */
+    guint32 host;  /* ranks with equal numbers share memory; by the parent */
     TtSignature signature;
     TtAddress address[TT_N_REACHES];
     TtTrouble trouble;
@@ -189,10 +251,13 @@ gsize tt_region_buffer_bytes(const TtRegion *region);
  * same time do not collide in the low address bits. */
 gsize tt_buffer_skew(guint rank, guint buffer);
 
-/* Where element 0 of the vector is in a buffer of @rank in this job, or would be, relative to where the
+/* Where the vector of a part begins in every buffer of @rank, which is in it. */
+gsize tt_job_slice(const TtJob *job, const TtJobPart *part, guint rank);
+
+/* Where element 0 of a part's vector is in a buffer of one of its members, or would be, relative to where the
  * buffer *@buffer begins. In place, input and output share memory such that every element is at the
  * same address in both: then @buffer changes. */
-gssize tt_job_vector_start(const TtJob *job, guint rank, guint *buffer);
+gssize tt_job_vector_start(const TtJob *job, const TtJobPart *part, guint member, guint *buffer);
 
 /* Forgets the last job; gives large memory back to the system. */
 void tt_region_reset(TtRegion *region);

@@ -25,10 +25,17 @@ mix_step(guint64 hash, const TtPlan *plan, guint rank, guint lane, guint32 i)
 }
 
 guint64
-tt_signature_hash_plan(const TtPlan *plan)
+tt_signature_hash_part(guint64 hash, const TtRunPart *part)
 {
-    guint64 hash = mix(plan->n_lanes, plan->n_rounds);
+    const TtPlan *plan = part->plan;
 
+    hash = mix(mix(hash, plan->n_lanes), plan->n_rounds);
+    hash = mix(mix(hash, plan->spec.count), plan->spec.collective | (guint64)plan->spec.root << 32);
+    for (guint i = 0; i < plan->spec.n_ranks; i++) {
+        guint64 offset_ps = part->offset_s ? (guint64)(part->offset_s[i] * 1e12) : 0;
+
+        hash = mix(mix(hash, part->members ? part->members[i] : i), offset_ps);
+    }
     hash = mix(hash, plan->n_chunks | (guint64)plan->spec.n_slots << 32);
     for (guint rank = 0; rank < tt_plan_n_agents(plan); rank++)
         for (guint lane = 0; lane < plan->n_lanes; lane++) {
@@ -67,7 +74,10 @@ field_text(const TtSignature *s, guint field)
     case 10: return number_text("repeats", s->repeats);
     case 11: return number_text("check", s->check);
     case 12: return number_text("recording", s->record);
-    case 13: return g_strdup_printf("plan %016" G_GINT64_MODIFIER "x", s->plan);
+    case 13: return number_text("stamps", s->stamps);
+    case 14: return number_text("arrivals", s->arrivals);
+    case 15: return g_strdup_printf("%u at once", s->parts);
+    case 16: return g_strdup_printf("plan %016" G_GINT64_MODIFIER "x", s->plan);
     default: return NULL;
     }
 }

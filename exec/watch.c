@@ -149,7 +149,7 @@ activity(const TtRegion *region)
         sum += atomic_load_explicit(&region->ranks[r].finished, memory_order_relaxed);
         sum += atomic_load_explicit(&region->ranks[r].ready, memory_order_relaxed);
         sum += atomic_load_explicit(&region->ranks[r].up, memory_order_relaxed);
-        for (guint l = 0; region->job.done && l < region->job.plan.n_lanes; l++)
+        for (guint l = 0; region->job.done && l < region->job.n_lanes; l++)
             sum += steps_done(region, r, l);
     }
     return sum;
@@ -224,11 +224,11 @@ tt_watch_wait(TtWatch *self, TtPhase phase, guint32 number, GError **error)
 }
 
 gboolean
-tt_watch_wait_root(TtWatch *self, TtPhase phase, guint32 number, TtRunResult *result,
+tt_watch_wait_root(TtWatch *self, TtPhase phase, guint32 number, TtRunResult *results,
                    GError **error)
 {
     while (!(phase == TT_PHASE_READY ? tt_remote_has_go(self->remote, number)
-                                     : tt_remote_has_result(self->remote, result))) {
+                                     : tt_remote_has_result(self->remote, results))) {
         sleep_until_news(self);
         if (!tt_watch_alive(self, error))
             return FALSE;

@@ -26,8 +26,8 @@ typedef enum { TT_PHASE_UP, TT_PHASE_READY, TT_PHASE_DONE } TtPhase;
 /* Returns when every rank this process waits for has got so far. Else FALSE: what went wrong, by class. */
 gboolean tt_watch_wait(TtWatch *self, TtPhase phase, guint32 number, GError **error);
 
-/* Not at the root: waits for its word to begin (READY) or for the result (DONE). */
-gboolean tt_watch_wait_root(TtWatch *self, TtPhase phase, guint32 number, TtRunResult *result,
+/* Not at the root: waits for its word to begin (READY) or for the results (DONE): [n_parts of the job], may be NULL. */
+gboolean tt_watch_wait_root(TtWatch *self, TtPhase phase, guint32 number, TtRunResult *results,
                             GError **error);
 
 /* FALSE if something has gone wrong. */

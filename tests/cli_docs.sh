@@ -13,7 +13,7 @@ while read -r command; do
         grep -qF -- "$option" "$page" || fail "$command $option is not described"
     done <options.keep
 done <commands.keep
-for command in "predict --topo hosts:2" "run --ranks 2 -n 1" "verify --ranks 2"; do
+for command in "predict --topo hosts:2" "run --ranks 2 -n 1" "run --ranks 2 -n 1 -I --in-flight 2" "verify --ranks 2"; do
     # shellcheck disable=SC2086
     "$TUTTI" $command --algo ring --csv 2>/dev/null | head -1 | tr , '\n' >fields.keep
     [ -s fields.keep ] || fail "$command: no fields"

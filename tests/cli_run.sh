@@ -26,6 +26,49 @@ want 0 - -- $sweep --csv
 for name in time_us algbw_gbps busbw_gbps wrong in_place; do
     head -1 stdout | tr , '\n' | grep -qx $name || fail "no column $name"
 done
+want 0 - -- $sweep -I
+[ "$(grep -c '^# .*place: *min .*p50 .*p95 .*p99 .*max .*cv .*%$' stdout)" -eq 12 ] || fail "-I: $(cat stdout)"
+want 0 - -- $sweep -I --csv
+awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+         { if ($at["min_us"] > $at["p50_us"] || $at["p50_us"] > $at["p95_us"] || $at["p95_us"] > $at["p99_us"] ||
+               $at["p99_us"] > $at["max_us"] || $at["min_us"] <= 0 || $at["cv"] < 0) bad = 1 }
+         END { exit bad || NR != 13 }' stdout || fail "-I --csv: $(cat stdout)"
+want 2 "can be told apart" -- run --ranks 2 -b 1K -n 100000000 -I
+late="run --ranks 3 -b 1K --algo ring -n 8 --arrivals --fault delay:rank=2,time=60ms"
+want 0 - -- $late
+[ "$(grep -c '^#   *rank  *[012] ' stdout)" -eq 6 ] || fail "--arrivals: $(cat stdout)"
+[ "$(grep -c '^# rank 2 was late in [5-8] of 8 iterations, by [0-9.]* ms in the median$' stdout)" -eq 2 ] ||
+    fail "--arrivals, who was late: $(cat stdout)"
+want 0 - -- $late --json
+has '"arrivals" : ['
+has '"waits_for" :'
+
+# Several at once, in groups, late: all right, and counted as nccl-tests would.
+several="run --ranks 4 -b 6000 -n 3 -w 1 --algo ring"
+want 0 - -- $several --groups 2 --in-flight 3
+has "# groups 2 of 2 ranks in flight 3 start offsets none"
+has "Rank  3 Group  1 Pid"
+has "# Out of bounds values : 0 OK"
+want 0 - -- $several --groups mod:2 --in-flight 2 --start-offset 1:3ms,2:100us --csv --arrivals -I
+awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+         { algbw = 2 * $at["bytes"] / $at["time_us"] / 1e3; off = $at["algbw_gbps"] / algbw - 1
+           if ($at["ranks"] != 2 || $at["groups"] != 2 || $at["in_flight"] != 2 || $at["wrong"] != 0 ||
+               $at["time_us"] < 1500 || off * off > 1e-6 || $at["busbw_gbps"] != $at["algbw_gbps"]) bad = 1 }
+         END { exit bad || NR != 3 }' stdout || fail "groups --csv: $(cat stdout)"
+want 0 - -- run --ranks 3 -b 6000 -n 3 --algo ring+tree+direct,ring --transport tcp
+awk '!/^#/ { n++; seen[$14]++; if ($9 != 0 || $13 != 0) bad = 1 }
+     END { exit bad || n != 2 || !seen["ring+tree+direct"] || !seen["ring"] }' stdout || fail "ring+tree: $(cat stdout)"
+for collective in reduce-scatter allgather broadcast reduce; do
+    want 0 - -- $several --collective $collective --groups 2 --in-flight 2
+done
+want 0 - -- run --ranks 4 -b 64 -n 1 --algo all --in-flight 2 -q
+want 2 "--groups 3 must divide the 4 ranks" -- $several --groups 3
+want 2 "--start-offset \"4:1ms\" must be RANK:TIME" -- $several --start-offset 4:1ms
+want 2 "--start-offset \"1:5\" must be RANK:TIME" -- $several --start-offset 1:5
+want 2 "must be below the --timeout of 2 s" -- $several --start-offset 1:2s -T 2
+want 2 "--in-flight 1 must be at least 2, for ring+tree" -- run --ranks 2 -b 8 --algo ring+tree --in-flight 1
+want 2 "unknown algorithm \"ring+\"" -- run --ranks 2 -b 8 --algo ring+
+want 2 "switches that reduce" -- run --ranks 4 -b 8 --algo nvls --group 4 --in-flight 2
 want 0 - -- $sweep --json
 has '"wrong" : 0'
 want 0 - -- run --ranks 2 -b 64K --algo ring -n 2 --trace trace.keep --timeline timeline.keep

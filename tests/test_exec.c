@@ -213,15 +213,17 @@ wrong_data_is_counted(void)
     for (guint rank = 0; rank < 2; rank++) {
         TtRange part = tt_plan_buffer_range(plan, rank, TT_INPUT);
 
-        tt_pattern_fill(plan, rank, part, data + part.first);
+        tt_pattern_fill(plan, 0, rank, part, data + part.first);
     }
-    CU_ASSERT_EQUAL(tt_pattern_count_wrong(plan, all, data), 0);
+    CU_ASSERT_EQUAL(tt_pattern_count_wrong(plan, 0, all, data), 0);
     data[3] ^= 1;
     data[999] ^= 1;
-    CU_ASSERT_EQUAL(tt_pattern_count_wrong(plan, all, data), 2);
-    tt_pattern_fill(plan, 1, (TtRange){ 0, 500 },
+    CU_ASSERT_EQUAL(tt_pattern_count_wrong(plan, 0, all, data), 2);
+    tt_pattern_fill(plan, 0, 1, (TtRange){ 0, 500 },
                     data); /* the wrong rank's: about 1 in 256 agree */
-    CU_ASSERT(tt_pattern_count_wrong(plan, all, data) > 450);
+    CU_ASSERT(tt_pattern_count_wrong(plan, 0, all, data) > 450);
+    tt_pattern_fill(plan, 0, 0, (TtRange){ 0, 500 }, data);
+    CU_ASSERT(tt_pattern_count_wrong(plan, 1, all, data) > 950); /* another collective's */
 }
 
 static void
@@ -258,6 +260,41 @@ a_run_is_recorded(void)
     CU_ASSERT_EQUAL(first, 0);
     CU_ASSERT_EQUAL(sent, 3 * 4 * 40000); /* 2(P-1) chunks leave each rank */
     tt_run_result_clear(&result);
+}
+
+static void
+iterations_are_told_apart(void)
+{
+    static const char *const transports[] = { "shm", "threads", "tcp" };
+    TtPlanSpec spec = { .n_ranks = 3, .count = 3000, .type = TT_FLOAT32 };
+    TtRunOptions options = {
+        .iterations = 7, .repeats = 3, .stamps = TRUE, .arrivals = TRUE, .check = TRUE
+    };
+    g_autoptr(TtPlan) plan = tt_plan_new("ring", &spec, NULL);
+
+    for (guint i = 0; i < G_N_ELEMENTS(transports); i++) {
+        g_autoptr(TtTeam) team = start(transports[i], 3);
+        g_autoptr(GError) error = NULL;
+        TtRunResult result = { 0 };
+        const TtIterationTimes *t = &result.iterations;
+
+        tt_team_run(team, plan, &options, &result, &error);
+        CHECK_NO_ERROR(error);
+        CHECK(t->n == 21 && result.wrong == 0, "%s: %lu", transports[i], t->n);
+        CHECK(
+            t->min_s > 0 && t->min_s <= t->p50_s && t->p50_s <= t->p95_s && t->p95_s <= t->p99_s &&
+                t->p99_s <= t->max_s && t->min_s <= t->mean_s && t->mean_s <= t->max_s,
+            "%s: %g %g %g %g %g", transports[i], t->min_s, t->p50_s, t->p95_s, t->p99_s, t->max_s);
+        CHECK(result.arrivals && result.arrivals->len == 3, "%s: arrivals", transports[i]);
+        for (guint r = 0; result.arrivals && r < 3; r++) {
+            const TtArrival *a = &g_array_index(result.arrivals, TtArrival, r);
+
+            CHECK(a->rank == r && a->after_s >= 0 && a->after_s <= a->most_after_s &&
+                      a->n_late <= 21,
+                  "%s: rank %u", transports[i], r);
+        }
+        tt_run_result_clear(&result);
+    }
 }
 
 static void
@@ -306,6 +343,7 @@ main(void)
         { "late readers find what was meant for them", late_readers_find_what_was_meant_for_them },
         { "wrong data is counted", wrong_data_is_counted },
         { "a run is recorded", a_run_is_recorded },
+        { "iterations are told apart", iterations_are_told_apart },
         { "bad requests are named", bad_requests_are_named },
         CU_TEST_INFO_NULL
     };

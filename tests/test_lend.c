@@ -9,12 +9,13 @@ static TtRegion *
 prepare(const TtPlan *plan, gboolean in_place)
 {
     TtTeamOptions team = { .n_ranks = plan->spec.n_ranks, .max_bytes = 4096 };
+    TtRunPart all = { .plan = plan };
     TtRunOptions run = { .iterations = 1, .in_place = in_place };
     g_autoptr(GError) error = NULL;
     TtRegion *region = tt_region_new(&team, &error);
 
     CHECK_NO_ERROR(error);
-    CU_ASSERT(tt_job_prepare(region, plan, &run, &error));
+    CU_ASSERT(tt_job_prepare(region, &all, 1, &run, &error));
     CHECK_NO_ERROR(error);
     return region;
 }
