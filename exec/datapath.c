@@ -246,7 +246,8 @@ iterate(TtRank *self, TtRecorder *recorders)
     TtRankState state;
     guint blocked = 0;
 
-    tt_fault_strike(self);
+    if (!tt_fault_strike(self))
+        return FALSE;
     begin_iteration(self);
     for (;;) {
         gboolean moved = advance_all(self, recorders, &state, &blocked), arrived = FALSE;
