@@ -412,7 +412,7 @@ run_here(const TtOptions *options, GError **error)
         if (!reports)
             tt_team_hush();
         print_heading(&r);
-        good = run_cases(&r, cases, error);
+        good = run_cases(&r, cases, error) && tt_team_finish(r.team, error);
     }
     tt_progress_wipe(&r.progress);
     tt_team_stop(r.team);

@@ -30,12 +30,12 @@ tt_net_listen(const TtNetAddress *address, GError **error)
             g_set_error(
                 error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM,
                 "port %s is in use, by another program or a second process for rank 0; choose "
-                "another with --root HOST:PORT",
+                "another with --meet HOST:PORT",
                 text);
         else
             g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM, "cannot listen at %s: %s%s",
                         text, g_strerror(code),
-                        code == EADDRNOTAVAIL ? "; rank 0 must run on the host that --root names"
+                        code == EADDRNOTAVAIL ? "; rank 0 must run on the host that --meet names"
                                               : "");
         if (fd >= 0)
             close(fd);

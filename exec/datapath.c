@@ -381,7 +381,8 @@ iterate(TtRank *self, TtRecorder *recorders, TtStamp *stamp)
     TtRankState state;
     guint blocked = 0;
 
-    tt_fault_strike(self);
+    if (!tt_fault_strike(self))
+        return FALSE;
     if (stamp)
         stamp->begin = tt_ticks_now();
     begin_iteration(self);

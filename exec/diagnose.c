@@ -82,12 +82,13 @@ append_last_step(GString *text, const TtRegion *region, guint rank)
     append_step(text, region, rank, lane, steps_done(region, rank, lane) - 1);
 }
 
-/* "rank 0 waits for a message from rank 1 at lane 0 ..."; FALSE if it does not wait. */
+/* "rank 0 waits for a message from rank 1 at lane 0 ..."; FALSE if it does not wait, nor did when it found trouble. */
 static gboolean
 append_wait(GString *text, const TtRegion *region, guint rank)
 {
     const TtRankBlock *block = &region->ranks[rank];
-    guint32 state = atomic_load_explicit(&block->state, memory_order_relaxed);
+    guint32 now = atomic_load_explicit(&block->state, memory_order_acquire);
+    guint32 state = now == TT_RANK_TROUBLED ? block->trouble.was : now;
     guint32 peer = atomic_load_explicit(&block->wait_peer, memory_order_relaxed);
     guint32 lane = atomic_load_explicit(&block->wait_lane, memory_order_relaxed);
 
@@ -119,17 +120,31 @@ append_wait(GString *text, const TtRegion *region, guint rank)
 
 /* --- classes -------------------------------------------------------------------------------------- */
 
-/* Who waits for @rank. */
+/* @r found its connection to @rank broken while it waited for none of @rank's messages. */
+static gboolean
+append_lost(GString *text, const TtRegion *region, guint r, guint rank)
+{
+    const TtRankBlock *block = &region->ranks[r];
+
+    if (atomic_load_explicit(&block->state, memory_order_acquire) != TT_RANK_TROUBLED ||
+        block->trouble.code != TT_EXEC_ERROR_NETWORK || block->trouble.peer != rank)
+        return FALSE;
+    g_string_append_printf(text, "rank %u lost its connection to it", r);
+    return TRUE;
+}
+
+/* Who waits for @rank, or missed it otherwise. */
 static void
 append_waits_for(GString *text, const TtRegion *region, guint rank)
 {
     guint named = 0, more = 0;
 
     for (guint r = 0; r < region->n_ranks; r++) {
-        const TtRankBlock *block = &region->ranks[r];
         g_autoptr(GString) wait = g_string_new(NULL);
+        gboolean waits = atomic_load(&region->ranks[r].wait_peer) == rank;
 
-        if (r == rank || atomic_load(&block->wait_peer) != rank || !append_wait(wait, region, r))
+        if (r == rank ||
+            !((waits && append_wait(wait, region, r)) || append_lost(wait, region, r, rank)))
             continue;
         if (named++ < MOST_NAMED)
             g_string_append_printf(text, "; %s", wait->str);

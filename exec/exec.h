@@ -77,6 +77,9 @@ gboolean tt_team_is_root(const TtTeam *team); /* this process runs rank 0: it re
 /* Not at the root: runs whatever the root runs, until it has no more. */
 gboolean tt_team_serve(TtTeam *team, GError **error);
 
+/* After the last run. Not at the root: waits for the root's last, too, so that both know if one was told more. */
+gboolean tt_team_finish(TtTeam *team, GError **error);
+
 typedef struct {
     guint warmup, iterations; /* iterations >= 1 */
     guint repeats;            /* timed loops; the median is reported; 0: 1 */

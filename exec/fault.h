@@ -23,7 +23,7 @@ typedef enum {
 typedef struct {
     TtFaultKind kind;
     guint rank;    /* who; 1 unless said */
-    guint peer;    /* G_MAXUINT: the next rank */
+    guint peer;    /* G_MAXUINT: the next rank it has a connection with */
     guint after;   /* iterations the rank has finished before, warm-up included; 2 unless said */
     double time_s; /* 0.1 unless said */
 } TtFault;

@@ -101,7 +101,7 @@ agree_with_options(const TtLaunchOptions *options, const TtLaunch *launch, GErro
     return TRUE;
 }
 
-/* No launcher, no hostfile: --root, --rank and --ranks say it all, or this process is everyone. */
+/* No launcher, no hostfile: --meet, --rank and --ranks say it all, or this process is everyone. */
 static gboolean
 from_options(const TtLaunchOptions *options, gboolean has_root, TtLaunch *launch, GError **error)
 {
@@ -110,12 +110,15 @@ from_options(const TtLaunchOptions *options, gboolean has_root, TtLaunch *launch
         launch->n_local = launch->n_ranks = options->n_ranks;
         return TRUE;
     }
-    launch->source = "--root";
+    launch->source = "--meet";
     if (!options->rank || !options->n_ranks || !has_root)
-        return usage(error, "%s needs %s%s too, or a launcher's environment",
-                     options->root ? "--root" : "--rank",
-                     options->root ? "--rank" : "--root HOST:PORT",
-                     options->root && options->rank ? ": --ranks" : " and --ranks");
+        return usage(error, "%s needs %s too, or a launcher's environment",
+                     options->rank && has_root ? "--rank"
+                     : options->root           ? "--meet"
+                                               : "--rank",
+                     options->rank && has_root ? "--ranks"
+                     : options->root           ? "--rank and --ranks"
+                                               : "--meet HOST:PORT and --ranks");
     if (!parse_range(options->rank, &launch->first_rank, &launch->n_local, error))
         return FALSE;
     launch->n_ranks = options->n_ranks;
@@ -156,7 +159,7 @@ find(const TtLaunchOptions *options, const char *const *environment, TtLaunch *l
 {
     const char *given = g_environ_getenv((char **)environment, "TUTTI_ROOT");
     const char *root = options->root ? options->root : given && *given ? given : NULL;
-    const char *name = options->root ? "--root" : "TUTTI_ROOT=";
+    const char *name = options->root ? "--meet" : "TUTTI_ROOT=";
 
     if (!tt_launch_from_environment(environment, options->machine, root != NULL, launch, error))
         return FALSE;

@@ -1,6 +1,6 @@
 /* launch.h - who am I: which ranks this process runs, of how many, and where rank 0 is met.
  *
- * Sources: options (--root, --rank, --hostfile) and the environment of a launcher. None, or a
+ * Sources: options (--meet, --rank, --hostfile) and the environment of a launcher. None, or a
  * launcher that started one process only: this process forks all ranks itself ("fork"). Two launchers
  * that disagree, or an option that contradicts a launcher, are an error; docs/launchers.md has the
  * table of variables. Nothing is started on other machines: launchers do that.
@@ -15,7 +15,7 @@
 
 typedef struct {
     const char
-        *source; /* "torchrun", "Open MPI", "Slurm", "MVAPICH", "MPICH", "--root", "--hostfile";
+        *source; /* "torchrun", "Open MPI", "Slurm", "MVAPICH", "MPICH", "--meet", "--hostfile";
                            "fork": everything on this machine, by this process. Static text */
     guint first_rank, n_local; /* ranks this process runs: first_rank .. first_rank + n_local - 1 */
     guint n_ranks;             /* of all processes; with "fork" and no --ranks 0 (and n_local 0) */

@@ -227,7 +227,7 @@ torchrun_root(const Environment *env, TtLaunch *launch, GError **error)
     if (!host) {
         g_set_error(
             error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
-            "torchrun: RANK and WORLD_SIZE are set, but MASTER_ADDR is not: give --root HOST:PORT");
+            "torchrun: RANK and WORLD_SIZE are set, but MASTER_ADDR is not: give --meet HOST:PORT");
         return FALSE;
     }
     if (!number(env, "MASTER_PORT", 65535, &port, error))
@@ -252,7 +252,7 @@ slurm_root(const Environment *env, TtLaunch *launch, GError **error)
     launch->root_host = list ? tt_slurm_first_host(list) : NULL;
     if (!launch->root_host) {
         g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
-                    "Slurm: %s%s names no first host: give --root HOST:PORT",
+                    "Slurm: %s%s names no first host: give --meet HOST:PORT",
                     list ? "SLURM_STEP_NODELIST=" : "SLURM_STEP_NODELIST", list ? list : "");
         return FALSE;
     }
@@ -291,7 +291,7 @@ find_root(const Environment *env, Family family, const TtLaunchMachine *machine,
         return TRUE;
     }
     g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
-                "%s does not say on which host rank 0 is: give --root HOST:PORT or set TUTTI_ROOT",
+                "%s does not say on which host rank 0 is: give --meet HOST:PORT or set TUTTI_ROOT",
                 families[family].source);
     return FALSE;
 }

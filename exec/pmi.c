@@ -27,7 +27,7 @@ ask(int fd, const char *line, const char *want, gint64 deadline_us, GError **err
     if (c == '\n' && g_str_has_prefix(answer->str, start))
         return g_string_free(g_steal_pointer(&answer), FALSE);
     g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM,
-                "the process manager at PMI_FD did not answer \"%s\" (%s): give --root HOST:PORT",
+                "the process manager at PMI_FD did not answer \"%s\" (%s): give --meet HOST:PORT",
                 want,
                 answer->len ? answer->str
                 : errno     ? g_strerror(errno)
@@ -85,6 +85,6 @@ tt_pmi_exchange(int fd, const char *mine, gint64 deadline_us, GError **error)
     if (!value)
         g_set_error(
             error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM,
-            "the process manager at PMI_FD does not know where rank 0 is: give --root HOST:PORT");
+            "the process manager at PMI_FD does not know where rank 0 is: give --meet HOST:PORT");
     return value;
 }

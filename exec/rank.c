@@ -363,6 +363,7 @@ tt_rank_complain(TtRank *self, guint peer, const GError *error)
 
     block->trouble.code = (guint32)error->code;
     block->trouble.peer = peer;
+    block->trouble.was = atomic_load_explicit(&block->state, memory_order_relaxed);
     g_strlcpy(block->trouble.text, error->message, sizeof block->trouble.text);
     atomic_store_explicit(&block->state, TT_RANK_TROUBLED, memory_order_release);
     report(self->region);

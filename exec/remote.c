@@ -11,6 +11,12 @@
 /* Not heard of for so long: does not answer. */
 #define SILENT_US (2 * G_USEC_PER_SEC)
 
+/* One that lives answers within LOOK_MS and TELL_US. */
+#define ROLL_US (G_USEC_PER_SEC / 2)
+
+/* Between jobs the root owes nobody a word; it is given this much more than the time-out. */
+#define IDLE_ROOT_US (60 * G_USEC_PER_SEC)
+
 /* How long the root may take to explain what went wrong here. */
 #define VERDICT_MS 3000
 
@@ -118,7 +124,10 @@ tt_remote_send_abort(TtRemote *self, const GError *why)
         return;
     self->aborted = TRUE;
     g_strlcpy(trouble.text, why->message, sizeof trouble.text);
-    tell_all(self, TT_REMOTE_ABORT, &trouble, sizeof trouble);
+    if (tt_remote_is_root(self))
+        tell_all(self, TT_REMOTE_ABORT, &trouble, sizeof trouble);
+    else
+        tt_control_send(self->control, 0, TT_REMOTE_LEAVE, &trouble, sizeof trouble);
 }
 
 void
@@ -293,6 +302,21 @@ set_lost(const TtRemote *self, guint process, GError **error)
                      self->left[process] ? TT_EXEC_ERROR_LEFT : TT_EXEC_ERROR_DEAD, error);
 }
 
+/* It may say why. */
+static void
+hear_leave(TtRemote *self, TtControlMessage *m, GError **error)
+{
+    TtTrouble trouble;
+
+    self->left[m->process] = TRUE;
+    if (take(m, &trouble, sizeof trouble)) {
+        trouble.text[sizeof trouble.text - 1] = '\0';
+        g_set_error_literal(error, TT_EXEC_ERROR, (gint)trouble.code, trouble.text);
+    } else {
+        set_lost(self, m->process, error);
+    }
+}
+
 static void
 set_nonsense(const TtRemote *self, const TtControlMessage *m, GError **error)
 {
@@ -313,10 +337,7 @@ hear_as_root(TtRemote *self, TtControlMessage *m, GError **error)
     case TT_REMOTE_READY: good = hear_ready(self, m, first, n); break;
     case TT_REMOTE_PROGRESS: good = hear_progress(self, m, first, n); break;
     case TT_REMOTE_DONE: good = hear_done(self, m, first, n); break;
-    case TT_REMOTE_LEAVE:
-        self->left[m->process] = TRUE;
-        set_lost(self, m->process, error);
-        return FALSE;
+    case TT_REMOTE_LEAVE: hear_leave(self, m, error); return FALSE;
     default: good = FALSE;
     }
     if (!good)
@@ -331,7 +352,9 @@ hear_as_other(TtRemote *self, TtControlMessage *m, GError **error)
 
     self->heard_us[0] = g_get_monotonic_time();
     switch (m->kind) {
-    case TT_REMOTE_ALIVE: return TRUE;
+    case TT_REMOTE_ALIVE:
+        self->changed_us = 0; /* answers, though there be no news */
+        return TRUE;
     case TT_REMOTE_JOB:
         g_clear_pointer(&self->job, g_bytes_unref);
         self->job = g_bytes_new(m->data, m->bytes);
@@ -360,21 +383,25 @@ hear_as_other(TtRemote *self, TtControlMessage *m, GError **error)
     return FALSE;
 }
 
-/* Those that have not been heard of look as if stopped, until they are. */
+/* Looks as if stopped, until it is heard of. */
 static void
-mark_silent(TtRemote *self)
+mark_silent(TtRemote *self, guint process)
+{
+    guint first, n;
+
+    tt_control_ranks(self->control, process, &first, &n);
+    for (guint r = first; r < first + n; r++)
+        self->watch->stopped_by[r] = TT_WATCH_SILENT;
+}
+
+static void
+mark_all_silent(TtRemote *self)
 {
     gint64 now_us = g_get_monotonic_time();
 
-    for (guint p = 1; p < self->n_processes; p++) {
-        guint first, n;
-
-        if (now_us - self->heard_us[p] < SILENT_US)
-            continue;
-        tt_control_ranks(self->control, p, &first, &n);
-        for (guint r = first; r < first + n; r++)
-            self->watch->stopped_by[r] = TT_WATCH_SILENT;
-    }
+    for (guint p = 1; p < self->n_processes; p++)
+        if (now_us - self->heard_us[p] > SILENT_US)
+            mark_silent(self, p);
 }
 
 static gboolean
@@ -403,13 +430,33 @@ tt_remote_turn(TtRemote *self, GError **error)
     if (!hear(self, 0, error))
         return FALSE;
     if (tt_remote_is_root(self)) {
-        mark_silent(self);
+        mark_all_silent(self);
         if (g_get_monotonic_time() - self->told_us > ALIVE_US) {
             self->told_us = g_get_monotonic_time();
             tell_all(self, TT_REMOTE_ALIVE, NULL, 0);
         }
     } else if (g_get_monotonic_time() - self->told_us > TELL_US)
         send_progress(self);
+    return TRUE;
+}
+
+gboolean
+tt_remote_call_roll(TtRemote *self, GError **error)
+{
+    gint64 begin_us = g_get_monotonic_time();
+    guint missing = self->n_processes;
+
+    tell_all(self, TT_REMOTE_ALIVE, NULL, 0);
+    while (missing > 0 && g_get_monotonic_time() - begin_us < ROLL_US) {
+        if (!hear(self, 20, error))
+            return FALSE;
+        missing = 0;
+        for (guint p = 1; p < self->n_processes; p++)
+            missing += self->heard_us[p] < begin_us;
+    }
+    for (guint p = 1; p < self->n_processes; p++)
+        if (self->heard_us[p] < begin_us)
+            mark_silent(self, p);
     return TRUE;
 }
 
@@ -422,9 +469,18 @@ tt_remote_wait_job(TtRemote *self, guint32 number, gboolean *more, GError **erro
     gconstpointer data;
     gsize bytes;
 
-    while (!self->job && !self->left[0])
+    gint64 end_us = g_get_monotonic_time() + (gint64)(self->watch->timeout_s * 1e6) + IDLE_ROOT_US;
+
+    while (!self->job && !self->left[0]) {
         if (!hear(self, 100, error))
             return FALSE;
+        if (g_get_monotonic_time() > end_us) {
+            g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_HANG,
+                        "rank 0's process has neither said what to run nor left for %g s",
+                        self->watch->timeout_s + 1e-6 * IDLE_ROOT_US);
+            return FALSE;
+        }
+    }
     *more = self->job != NULL;
     if (!*more)
         return TRUE;

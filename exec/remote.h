@@ -8,8 +8,9 @@
  *                                         <- DONE  times, wrong elements, events
  *     RESULT                              ->
  *     ALIVE  now and then                ->
+ *                                         <- PROGRESS  in answer
  *     ABORT  what went wrong              ->
- *                          LEAVE  either way, before going
+ *                          LEAVE  either way, before going; what went wrong, if anything has
  *
  * The root keeps what it hears in its region, at the place where a rank of its own would have written it:
  * whoever watches and diagnoses sees all ranks alike.
@@ -47,10 +48,16 @@ int tt_remote_fd(const TtRemote *self);
 /* Hears and tells news. FALSE: the team is to end, and why. */
 gboolean tt_remote_turn(TtRemote *self, GError **error);
 
+/* The root's: before it says who is stuck. Asks all who is still there; those that do not answer soon count as stopped.
+ * FALSE: the team is to end, and why. */
+gboolean tt_remote_call_roll(TtRemote *self, GError **error);
+
 /* The root's part of a job. */
 void tt_remote_send_job(TtRemote *self, guint32 number);
 void tt_remote_send_go(TtRemote *self, guint32 number);
 void tt_remote_send_result(TtRemote *self, const TtRunResult *results); /* [n_parts of the job] */
+
+/* To all by the root, to the root by others. */
 void tt_remote_send_abort(TtRemote *self, const GError *why);
 
 /* The others' part. Jobs: waits for one and lays it out in the region; *more = FALSE if the root has no more. */

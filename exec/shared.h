@@ -169,6 +169,8 @@ typedef enum {
 typedef struct {
     guint32 code; /* TtExecError */
     guint32 peer; /* rank at fault, or TT_NO_RANK */
+    guint32
+        was; /* TtRankState before it: what the rank waited for is still in wait_peer and wait_lane */
     char text[TT_TROUBLE_BYTES];
 } TtTrouble;
 

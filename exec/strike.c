@@ -24,19 +24,58 @@ is_for(const TtRank *self, TtFaultKind kind)
     return fault->kind == kind && fault->rank == self->rank;
 }
 
-static void
-harm(TtRank *self, TtHarm how)
+static gboolean
+is_connected(const TtRank *self, guint peer)
 {
-    guint peer = self->region->fault.peer;
-
-    if (peer >= self->region->n_ranks)
-        peer = (self->rank + 1) % self->region->n_ranks;
     for (guint i = 0; i < TT_N_REACHES; i++)
-        if (self->reach[i].wire)
-            self->reach[i].transport->harm(self->reach[i].wire, peer, how);
+        for (guint e = 0; e < self->reach[i].ends->len; e++)
+            if (g_array_index(self->reach[i].ends, TtWireEnd, e).peer == peer)
+                return TRUE;
+    return FALSE;
 }
 
-void
+/* The one asked for, or the next that this plan connects this rank with; n_ranks if there is none. */
+static guint
+find_peer(const TtRank *self)
+{
+    guint n = self->region->n_ranks, asked = self->region->fault.peer;
+
+    if (asked < n)
+        return asked;
+    for (guint i = 1; i < n; i++)
+        if (is_connected(self, (self->rank + i) % n))
+            return (self->rank + i) % n;
+    return n;
+}
+
+/* A fault that cannot happen must not look like one that was survived. FALSE: it cannot, and the rank has said so. */
+static gboolean
+harm(TtRank *self, TtHarm how)
+{
+    guint n = self->region->n_ranks, peer = find_peer(self);
+    g_autoptr(GString) others = g_string_new(NULL);
+    g_autofree char *whom = NULL;
+    g_autoptr(GError) error = NULL;
+
+    if (peer < n && (how == TT_HARM_NOISE || is_connected(self, peer))) {
+        for (guint i = 0; i < TT_N_REACHES; i++)
+            if (self->reach[i].wire)
+                self->reach[i].transport->harm(self->reach[i].wire, peer, how);
+        return TRUE;
+    }
+    for (guint r = 0; r < n; r++)
+        if (is_connected(self, r))
+            g_string_append_printf(others, "%s %u", others->len ? "," : "; it has some with", r);
+    if (peer < n)
+        whom = g_strdup_printf(" with rank %u", peer);
+    g_set_error(&error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
+                "fault %s: in this plan rank %u has no connection over a network%s%s",
+                tt_fault_name(self->region->fault.kind), self->rank, whom ? whom : "", others->str);
+    tt_rank_complain(self, TT_NO_RANK, error);
+    return FALSE;
+}
+
+gboolean
 tt_fault_strike_now(TtRank *self)
 {
     const TtFault *fault = &self->region->fault;
@@ -51,14 +90,12 @@ tt_fault_strike_now(TtRank *self)
     case TT_FAULT_EXIT: _exit(0);
     case TT_FAULT_DELAY: g_usleep((gulong)(fault->time_s * 1e6)); break;
     case TT_FAULT_CORRUPT: self->spoil_next |= first; break;
-    case TT_FAULT_CUT: harm(self, TT_HARM_CUT); break;
-    case TT_FAULT_HALF_OPEN: harm(self, TT_HARM_SILENT); break;
-    case TT_FAULT_STRANGER:
-        if (first)
-            harm(self, TT_HARM_NOISE);
-        break;
+    case TT_FAULT_CUT: return harm(self, TT_HARM_CUT);
+    case TT_FAULT_HALF_OPEN: return harm(self, TT_HARM_SILENT);
+    case TT_FAULT_STRANGER: return !first || harm(self, TT_HARM_NOISE);
     default: break;
     }
+    return TRUE;
 }
 
 void

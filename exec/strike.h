@@ -3,17 +3,17 @@
 #pragma once
 #include "exec/rank.h"
 
-void tt_fault_strike_now(TtRank *self);
+/* FALSE: it cannot happen in this plan, and the rank has complained. */
+gboolean tt_fault_strike_now(TtRank *self);
 
 /* Before every iteration. */
-static inline void
+static inline gboolean
 tt_fault_strike(TtRank *self)
 {
     const TtFault *fault = &self->region->fault;
 
-    if (G_UNLIKELY(fault->kind != TT_FAULT_NONE) && fault->rank == self->rank &&
-        self->iterations >= fault->after)
-        tt_fault_strike_now(self);
+    return G_LIKELY(fault->kind == TT_FAULT_NONE) || fault->rank != self->rank ||
+           self->iterations < fault->after || tt_fault_strike_now(self);
 }
 
 /* Before the rank says what it is to run. */

@@ -296,7 +296,7 @@ void
 tt_team_end(TtTeam *team, double grace_s, const GError *why)
 {
     team->broken = TRUE;
-    if (team->remote && why && tt_remote_is_root(team->remote))
+    if (team->remote && why)
         tt_remote_send_abort(team->remote, why);
     atomic_store(&team->region->aborted, 1);
     tt_team_send_command(team, TT_COMMAND_QUIT);

@@ -360,6 +360,28 @@ tt_team_serve(TtTeam *team, GError **error)
     return FALSE;
 }
 
+gboolean
+tt_team_finish(TtTeam *team, GError **error)
+{
+    const TtSignature *said = &team->region->job.signature;
+    gboolean more = FALSE;
+    GError *why = NULL;
+
+    if (tt_team_is_root(team))
+        return TRUE;
+    if (tt_remote_wait_job(team->remote, next_number(team), &more, &why) && more)
+        g_set_error(&why, TT_EXEC_ERROR, TT_EXEC_ERROR_MISMATCH,
+                    "rank %u has no more to run, rank 0 was told %s of %" G_GUINT64_FORMAT
+                    " %s elements",
+                    team->region->first_rank, tt_collective_name(said->collective), said->count,
+                    tt_type_name(said->type));
+    if (!why)
+        return TRUE;
+    tt_team_end(team, 0, why);
+    g_propagate_error(error, why);
+    return FALSE;
+}
+
 void
 tt_run_result_clear(TtRunResult *result)
 {

@@ -216,6 +216,11 @@ tt_watch_wait(TtWatch *self, TtPhase phase, guint32 number, GError **error)
             last = now;
             since_us = g_get_monotonic_time();
         } else if ((double)(g_get_monotonic_time() - since_us) > patience_s(self) * 1e6) {
+            if (self->remote && tt_remote_is_root(self->remote) &&
+                !tt_remote_call_roll(self->remote, error))
+                return FALSE;
+            if (activity(self->region) != last)
+                continue;
             tt_diagnose_hang(self->region, self->stopped_by, phase, self->timeout_s, error);
             return FALSE;
         }

@@ -140,7 +140,7 @@ test_bad_options(void)
     };
 
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
-        TtLaunch launch = { .source = "--root",
+        TtLaunch launch = { .source = "--meet",
                             .first_rank = rows[i].first,
                             .n_local = 1,
                             .n_ranks = 2,
