@@ -54,6 +54,22 @@ keep_timelines(Compare *c, TtComparison *comparison)
     g_ptr_array_add(c->timelines, g_steal_pointer(&comparison->recorded));
 }
 
+/* What crosses a network costs what it costs on the way there; across machines that is the last transport of two. */
+static const char *
+transport_across(const Compare *c)
+{
+    const char *comma = strchr(c->options->transport, ',');
+
+    return comma ? comma + 1 : c->options->transport;
+}
+
+/* Of a machine that flips between states only shared memory tells. */
+static gboolean
+is_other_state(const Compare *c, const TtComparison *comparison)
+{
+    return !comparison->measured.state && tt_calibration_is_of_memory(transport_across(c));
+}
+
 static void
 add_row(Compare *c, const TtPlan *plan, const TtCase *k, const TtComparison *comparison)
 {
@@ -69,20 +85,11 @@ add_row(Compare *c, const TtPlan *plan, const TtCase *k, const TtComparison *com
     row.diverges = where;
     tt_report_add(c->report, &row);
     if (tt_report_is_table(c->report))
-        tt_print_compare_row(&row, !comparison->measured.state);
+        tt_print_compare_row(&row, is_other_state(c, comparison));
     fflush(stdout);
     g_array_append_val(c->errors, sample);
     c->n_wrong += comparison->measured.wrong > 0;
-    c->n_other_state += !comparison->measured.state;
-}
-
-/* What crosses a network costs what it costs on the way there; across machines that is the last transport of two. */
-static const char *
-transport_across(const Compare *c)
-{
-    const char *comma = strchr(c->options->transport, ',');
-
-    return comma ? comma + 1 : c->options->transport;
+    c->n_other_state += is_other_state(c, comparison);
 }
 
 static gboolean

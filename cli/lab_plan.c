@@ -20,9 +20,9 @@
 /* A packet handed over in one piece, to be cut into frames later (GSO), passes a token bucket at
  * once, so the bucket has to hold it: that much is free after every pause, and makes small messages
  * faster than the link. Smaller pieces cost more CPU. What a link carries in this time keeps the CPU's
- * work per link alike at every rate; half of it is more than two cores can do for eight busy links
+ * work per link alike at every rate; a third of it is more than two cores can do for eight busy links
  * (docs/labs.md has the figures). */
-#define PIECE_S 0.0003
+#define PIECE_S 0.0006
 
 /* Beside a piece a bucket must hold what the link carries while its timer is late, or that is lost:
  * without it a 200 Mbit/s link carries 175. */
