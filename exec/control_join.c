@@ -62,7 +62,7 @@ exchange_hellos(const Peer *peer, int fd, TtHello *mine, TtHello *theirs, GError
     }
     differs = tt_hello_differs(theirs, mine);
     if (differs) {
-        g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM, "the root at %s %s", peer->where,
+        g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE, "the root at %s %s", peer->where,
                     differs);
         return FAILED;
     }
@@ -86,12 +86,12 @@ prove(const Peer *peer, int fd, const TtHello *mine, const TtHello *theirs, GErr
     verdict.text[sizeof verdict.text - 1] = 0;
     make_printable(verdict.text);
     if (verdict.code != TT_VERDICT_WELCOME) {
-        g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM, "the root at %s refused: %s",
+        g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE, "the root at %s refused: %s",
                     peer->where, verdict.text);
         return FAILED;
     }
     if (!tt_proof_equal(&verdict.proof, &want)) {
-        g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM,
+        g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
                     "the root at %s does not know the secret (" TT_SECRET_HINT ")", peer->where);
         return FAILED;
     }
@@ -117,11 +117,26 @@ take_table(TtMeeting *meeting, const TtMeetTable *table, gsize bytes, int fd)
     return TRUE;
 }
 
+static void
+gave_up(const Peer *peer, guint32 kind, char *body, gsize bytes, GError **error)
+{
+    const char *text = "protocol error";
+    guint32 code = TT_EXEC_ERROR_NETWORK;
+
+    if (kind == TT_MEET_REFUSED && bytes > sizeof code) {
+        memcpy(&code, body, sizeof code);
+        make_printable(body + sizeof code);
+        text = body + sizeof code;
+    }
+    g_set_error(error, TT_EXEC_ERROR, (gint)MIN(code, TT_EXEC_ERROR_CORRUPT),
+                "the root at %s gave up: %s", peer->where, text);
+}
+
 /* The root's deadline is before ours: it began to listen before we got here. */
 static Outcome
 wait_for_table(const Peer *peer, int fd, TtMeeting *meeting, GError **error)
 {
-    gint64 deadline_us = g_get_monotonic_time() + (gint64)((peer->timeout_s + 2) * G_USEC_PER_SEC);
+    gint64 deadline_us = g_get_monotonic_time() + (gint64)((peer->timeout_s + 1) * G_USEC_PER_SEC);
     g_autofree char *body = NULL;
     TtWireHeader header;
 
@@ -135,9 +150,7 @@ wait_for_table(const Peer *peer, int fd, TtMeeting *meeting, GError **error)
     body[header.bytes] = 0;
     if (header.kind == TT_MEET_TABLE && take_table(meeting, (TtMeetTable *)body, header.bytes, fd))
         return JOINED;
-    make_printable(body);
-    g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_ABSENT, "the root at %s gave up: %s",
-                peer->where, header.kind == TT_MEET_REFUSED ? body : "protocol error");
+    gave_up(peer, header.kind, body, header.bytes, error);
     return FAILED;
 }
 

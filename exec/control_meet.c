@@ -358,13 +358,19 @@ send_tables(TtMeeting *meeting)
 }
 
 static void
-tell_all(TtMeeting *meeting, const char *why)
+tell_all(TtMeeting *meeting, const GError *why)
 {
+    gsize bytes = strlen(why->message) + 1;
+    g_autofree char *body = g_malloc(sizeof(guint32) + bytes);
+    guint32 code = (guint32)why->code;
+
+    memcpy(body, &code, sizeof code);
+    memcpy(body + sizeof code, why->message, bytes);
     for (guint i = 0; i < meeting->members->len; i++) {
         TtMember *m = &g_array_index(meeting->members, TtMember, i);
 
         if (m->fd >= 0)
-            write_frame(m->fd, TT_MEET_REFUSED, why, strlen(why) + 1);
+            write_frame(m->fd, TT_MEET_REFUSED, body, sizeof code + bytes);
     }
 }
 
@@ -442,7 +448,7 @@ tt_meet_as_root(const TtLaunch *launch, const TtControlOptions *options, TtMeeti
     if (good) {
         send_tables(meeting);
     } else {
-        tell_all(meeting, why->message);
+        tell_all(meeting, why);
         g_propagate_error(error, why);
     }
     g_string_free(root.notes, TRUE);

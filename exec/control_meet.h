@@ -55,7 +55,7 @@ typedef struct {
     char text[TT_HELLO_TEXT]; /* why not */
 } TtVerdict;
 
-/* Frames after the verdict: the table, or a text that says why not. */
+/* Frames after the verdict: the table; or why not: a TtExecError as guint32, and a text. */
 enum { TT_MEET_TABLE = 1, TT_MEET_REFUSED };
 
 typedef struct {

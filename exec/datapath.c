@@ -305,7 +305,7 @@ average(TtRank *self)
 }
 
 /* Every lane goes on as far as it can; *blocked is the first lane that is not done, *state what it
- * waits for. FALSE if none moved. */
+ * waits for; trouble in any lane is everybody's. FALSE if none moved. */
 static inline __attribute__((always_inline)) gboolean
 advance_all(TtRank *self, TtRecorder *recorders, TtRankState *state, guint *blocked)
 {
@@ -318,7 +318,7 @@ advance_all(TtRank *self, TtRecorder *recorders, TtRankState *state, guint *bloc
         TtRankState found = advance(self, lane, recorders ? &recorders[l] : NULL);
 
         moved |= lane->at != before;
-        if (found != TT_RANK_BUSY && *state == TT_RANK_BUSY) {
+        if (found != TT_RANK_BUSY && (*state == TT_RANK_BUSY || found == TT_RANK_TROUBLED)) {
             *state = found;
             *blocked = l;
         }
@@ -390,6 +390,8 @@ iterate(TtRank *self, TtRecorder *recorders, TtStamp *stamp)
         gboolean moved = advance_all(self, recorders, &state, &blocked), arrived = FALSE;
         guint peer;
 
+        if (state == TT_RANK_TROUBLED) /* and has said so: nothing may overwrite it */
+            return FALSE;
         if (self->has_wires && !tt_wires_pump(self, &arrived))
             return FALSE;
         if (moved && wait.tries > 0)
@@ -403,8 +405,7 @@ iterate(TtRank *self, TtRecorder *recorders, TtStamp *stamp)
         peer = peer_waited_for(self, self->lanes[blocked].at, state);
         if (stamp && self->waited && !moved)
             count_wait(self, &waiting, state, peer);
-        if (state == TT_RANK_TROUBLED ||
-            !tt_wait(self, &wait, state, peer, self->lanes[blocked].number))
+        if (!tt_wait(self, &wait, state, peer, self->lanes[blocked].number))
             return FALSE;
     }
     if (!wait_for_returns(self, stamp && self->waited ? &waiting : NULL))

@@ -191,8 +191,9 @@ set_slow(const TtRegion *region, const int *stopped_by, double timeout_s, GError
             int signal = stopped_by ? stopped_by[r] : 0;
             g_autoptr(GString) wait = g_string_new(NULL);
             gboolean waits = append_wait(wait, region, r) && signal == 0;
+            gboolean idle = atomic_load(&region->ranks[r].state) == TT_RANK_IDLE && signal == 0;
 
-            if (atomic_load(&region->ranks[r].state) == TT_RANK_IDLE || waits != (pass == 1))
+            if (idle || waits != (pass == 1))
                 continue;
             if (named++ >= MOST_NAMED)
                 continue;
