@@ -8,7 +8,7 @@ shift
 "$here/verbs-guest" --check || exit $?
 "$here/verbs-guest" --prepare || exit $?
 [ $# -gt 0 ] ||
-    set -- --timeout 5 --slack 5 --repeats 1 --algorithms ring --faults "kill exit mismatch corrupt cut half-open stranger"
+    set -- --timeout 5 --slack 15 --repeats 1 --algorithms ring --faults "kill exit mismatch corrupt cut half-open stranger"
 cd "$here/../faults" || exit 1
 "$here/verbs-guest" --time-out "${TT_GUEST_LIMIT:-280}" \
     env TUTTI="$tutti" ./matrix --transports verbs --launches fork "$@"
