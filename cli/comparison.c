@@ -116,8 +116,9 @@ record(TtTeam *team, const TtPlan *plan, const TtCompareOptions *options, TtComp
         .warmup = 1, .iterations = 1, .repeats = 1, .in_place = options->in_place, .record = TRUE
     };
     double best_gap = INFINITY;
+    guint tries = c->measured.time_s > TT_MEASURE_SLOW_S ? 1 : RECORD_TRIES;
 
-    for (guint i = 0; i < RECORD_TRIES; i++) {
+    for (guint i = 0; i < tries; i++) {
         TtRunResult result = { 0 };
         gint64 end_ps = 0;
         double gap;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #define MAX_ITERATIONS 10000
+#define SLOW_SAMPLES   3     /* of what takes longer than TT_MEASURE_SLOW_S */
 #define MISS_PAUSE_US  20000 /* states last a quarter of a second and more; no use asking at once */
 
 static int
@@ -35,10 +36,10 @@ tt_median(double *values, guint n)
     return tt_quantile(values, n, 0.5);
 }
 
-/* Iterations that make one timed loop last about @sample_s. */
+/* Iterations that make one timed loop last about @sample_s; *time_s: one takes about so long. */
 static gboolean
 choose_iterations(TtTeam *team, const TtPlan *plan, const TtMeasureOptions *options,
-                  guint *iterations, GError **error)
+                  guint *iterations, double *time_s, GError **error)
 {
     TtRunOptions run = {
         .warmup = 1, .iterations = 2, .repeats = 1, .in_place = options->in_place
@@ -49,6 +50,7 @@ choose_iterations(TtTeam *team, const TtPlan *plan, const TtMeasureOptions *opti
     if (!tt_team_run(team, plan, &run, &result, error))
         return FALSE;
     *iterations = CLAMP(sample_s / MAX(result.time_s, 1e-9), 1, MAX_ITERATIONS);
+    *time_s = result.time_s;
     tt_run_result_clear(&result);
     return TRUE;
 }
@@ -113,13 +115,13 @@ samples_add(Samples *s, const TtProfile *states, const TtRunResult *result, gboo
 
 static gboolean
 take_samples(TtTeam *team, const TtPlan *plan, const TtMeasureOptions *options, guint iterations,
-             Samples *samples, GError **error)
+             gboolean slow, Samples *samples, GError **error)
 {
-    TtRunOptions run = { .warmup = MIN(iterations, 2),
+    TtRunOptions run = { .warmup = slow ? 0 : MIN(iterations, 2),
                          .iterations = iterations,
                          .repeats = 1,
                          .in_place = options->in_place };
-    guint wanted = options->samples ? options->samples : 7;
+    guint wanted = options->samples ? options->samples : slow ? SLOW_SAMPLES : 7;
     gint64 patience_us = (gint64)((options->patience_s > 0 ? options->patience_s : 1) * 1e6);
     gint64 deadline_us = g_get_monotonic_time() + patience_us;
 
@@ -178,11 +180,13 @@ tt_measure(TtTeam *team, const TtPlan *plan, const TtMeasureOptions *options,
     TtMeasurement m = { .wrong = -1 };
     Samples samples;
     guint iterations = 1;
+    double about_s = 0;
     gboolean good;
 
     samples_init(&samples, options->states);
-    good = choose_iterations(team, plan, options, &iterations, error) &&
-           take_samples(team, plan, options, iterations, &samples, error) &&
+    good = choose_iterations(team, plan, options, &iterations, &about_s, error) &&
+           take_samples(team, plan, options, iterations, about_s > TT_MEASURE_SLOW_S, &samples,
+                        error) &&
            (!options->check || check_once(team, plan, options->in_place, &m.wrong, error));
     if (good) {
         summarise(&samples, &m);

@@ -9,6 +9,9 @@
 #include "exec/exec.h"
 #include "models/profile.h"
 
+/* An iteration longer than this is measured fewer times: noise is small beside it. */
+#define TT_MEASURE_SLOW_S 0.2
+
 typedef struct {
     gboolean in_place, check;
     guint samples;           /* wanted of one state; 0: 7 */
