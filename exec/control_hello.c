@@ -1,5 +1,5 @@
 #include "exec/control_meet.h"
-#include "exec/control_net.h"
+#include "exec/net.h"
 #include <string.h>
 #include <sys/random.h>
 

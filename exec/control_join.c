@@ -1,6 +1,6 @@
 /* The other processes' side of the meeting: call until the root answers, then wait for its word. */
 #include "exec/control_meet.h"
-#include "exec/control_net.h"
+#include "exec/net.h"
 #include "exec/control_wire.h"
 #include "exec/pmi.h"
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* The root's side of the meeting: one poll loop, no thread, nobody waited for alone. */
 #include "exec/control_meet.h"
-#include "exec/control_net.h"
+#include "exec/net.h"
 #include "exec/control_wire.h"
 #include "exec/pmi.h"
 #include <errno.h>

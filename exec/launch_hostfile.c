@@ -1,5 +1,5 @@
 #include "exec/launch_hostfile.h"
-#include "exec/control_net.h"
+#include "exec/net.h"
 #include "exec/exec.h"
 #include <ifaddrs.h>
 #include <netinet/in.h>

@@ -1,5 +1,5 @@
 #include "exec/pmi.h"
-#include "exec/control_net.h"
+#include "exec/net.h"
 #include "exec/exec.h"
 #include <errno.h>
 #include <string.h>

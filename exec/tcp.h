@@ -78,11 +78,7 @@ TtTcpResult tt_tcp_link_send(TtTcpLink *link, gboolean all);
 TtTcpResult tt_tcp_link_receive(TtTcpLink *link);
 gboolean tt_tcp_link_has_unsent(const TtTcpLink *link);
 
-/* Where a rank listens; what TtAddress holds. */
-typedef struct {
-    guint32 length;
-    struct sockaddr_storage address;
-} TtTcpAddress;
+/* A TtAddress holds the sockaddr of where a rank listens. */
 G_STATIC_ASSERT(sizeof(struct sockaddr_storage) == TT_ADDRESS_BYTES);
 
 char *tt_tcp_address_text(const TtAddress *address); /* "10.0.0.2:4711", "[fd00::2]:4711" */

@@ -3,6 +3,7 @@
  *     caller   hello: who, whom, which link, the team's token
  *     called   the same back; a hello that is not of this team gets none, and its socket closed
  */
+#include "exec/net.h"
 #include "exec/tcp.h"
 
 #include <errno.h>
@@ -52,16 +53,12 @@ hang_up(Call *call)
 static void
 give_socket(TtTcpLink *link, int fd)
 {
-    struct sockaddr_storage peer = { 0 };
-    socklen_t length = sizeof peer;
-    const struct sockaddr_in *v4 = (const struct sockaddr_in *)&peer;
-    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&peer;
+    TtNetAddress peer = { .bytes = sizeof peer.address };
     gboolean loopback;
     int one = 1;
 
-    getpeername(fd, (struct sockaddr *)&peer, &length);
-    loopback = peer.ss_family == AF_INET6 ? IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr)
-                                          : (ntohl(v4->sin_addr.s_addr) >> 24) == 127;
+    getpeername(fd, (struct sockaddr *)&peer.address, &peer.bytes);
+    loopback = tt_net_is_loopback(&peer);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     if (loopback && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "cubic", 5) != 0)
         setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);

@@ -1,7 +1,7 @@
 /* control_check.h - forked processes that each play a part in a meeting, and what became of them. */
 #pragma once
 #include "exec/control.h"
-#include "exec/control_net.h"
+#include "exec/net.h"
 #include "tests/check.h"
 #include <string.h>
 #include <sys/wait.h>

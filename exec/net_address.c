@@ -1,5 +1,5 @@
-/* Addresses: of names, of interfaces, as text. Sockets are in control_net.c. */
-#include "exec/control_net.h"
+/* Addresses: of names, of interfaces, as text. Sockets are in net.c. */
+#include "exec/net.h"
 #include "exec/exec.h"
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -119,10 +119,10 @@ tt_net_interface(const char *name, guint port, GError **error)
     if (addresses->len)
         return g_steal_pointer(&addresses);
     if (known)
-        g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM, "interface %s has no IP address",
+        g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE, "interface %s has no IP address",
                     name);
     else
-        g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM,
+        g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
                     "this machine has no interface or address %s; interfaces up: %s", name, names);
     return NULL;
 }
@@ -200,6 +200,18 @@ tt_net_text(const TtNetAddress *address, gboolean with_port)
     return g_strdup_printf(strchr(text, ':') ? "[%s]:%s" : "%s:%s", text, port);
 }
 
+/* Bridges and cables of containers and virtual machines lead nowhere else. */
+static gboolean
+leads_nowhere(const char *name)
+{
+    static const char *const prefixes[] = { "docker", "virbr", "veth", "br-", "cni", NULL };
+
+    for (guint i = 0; prefixes[i]; i++)
+        if (g_str_has_prefix(name, prefixes[i]))
+            return TRUE;
+    return FALSE;
+}
+
 char *
 tt_net_own_host(const char *interface)
 {
@@ -217,7 +229,7 @@ tt_net_own_host(const char *interface)
         gboolean is4 = family == AF_INET;
 
         if (!(i->ifa_flags & IFF_UP) || (i->ifa_flags & IFF_LOOPBACK) || best4 ||
-            (!is4 && (family != AF_INET6 || best)))
+            leads_nowhere(i->ifa_name) || (!is4 && (family != AF_INET6 || best)))
             continue;
         if (!is4 && IN6_IS_ADDR_LINKLOCAL(&((struct sockaddr_in6 *)i->ifa_addr)->sin6_addr))
             continue;

@@ -1,4 +1,4 @@
-#include "exec/control_net.h"
+#include "exec/net.h"
 #include "exec/exec.h"
 #include <errno.h>
 #include <netinet/in.h>
@@ -6,6 +6,9 @@
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
+
+/* A thousand ranks may call one at once. */
+#define BACKLOG 1024
 
 int
 tt_net_listen(const TtNetAddress *address, GError **error)
@@ -19,7 +22,7 @@ tt_net_listen(const TtNetAddress *address, GError **error)
             setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
     }
     if (fd < 0 || bind(fd, (const struct sockaddr *)&address->address, address->bytes) < 0 ||
-        listen(fd, 256) < 0) {
+        listen(fd, BACKLOG) < 0) {
         int code = errno;
         g_autofree char *text = tt_net_text(address, TRUE);
 

@@ -1,4 +1,4 @@
-/* control_net.h - addresses and stream sockets: resolve, listen, connect, tune.
+/* net.h - addresses and stream sockets: resolve, listen, connect, tune.
  *
  * IPv4, IPv6 and abstract unix sockets alike. All descriptors are non-blocking and close on exec.
  * Deadlines are g_get_monotonic_time(). Knows no protocol.
