@@ -133,9 +133,9 @@ test_bad_options(void)
         { "no secret, root", "192.0.2.1", NULL, 0, TT_EXEC_ERROR_USAGE, "need a secret" },
         { "no such host", "no-such-host.invalid", NULL, 1, TT_EXEC_ERROR_SYSTEM,
           "host no-such-host.invalid does not resolve" },
-        { "no such interface", "127.0.0.1", "tutti77", 0, TT_EXEC_ERROR_SYSTEM,
+        { "no such interface", "127.0.0.1", "tutti77", 0, TT_EXEC_ERROR_USAGE,
           "no interface or address tutti77" },
-        { "an address of another", "127.0.0.1", "192.0.2.1", 0, TT_EXEC_ERROR_SYSTEM,
+        { "an address of another", "127.0.0.1", "192.0.2.1", 0, TT_EXEC_ERROR_USAGE,
           "no interface or address 192.0.2.1" },
     };
 
