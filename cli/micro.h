@@ -1,4 +1,4 @@
-/* micro.h - plans of one to three steps that two ranks run in lockstep, to learn what a step costs.
+/* micro.h - plans of one to four steps that two ranks run in lockstep, to learn what a step costs.
  *
  * Messages of some length are passed directly (algos/passing.h), if the team shares memory. Which step then has
  * what to do is in brackets: -, or all that it has without.
