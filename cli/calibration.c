@@ -3,6 +3,7 @@
 #include "cli/micro.h"
 #include "cli/progress.h"
 
+#include "algos/passing.h"
 #include "exec/defaults.h"
 
 #include <math.h>
@@ -26,7 +27,7 @@
 typedef struct {
     double time_s[TT_N_MICRO][PASSES];          /* one iteration */
     double share[TT_N_MICRO][TT_N_OPS][PASSES]; /* of its work */
-    double n_rounds[TT_N_MICRO], message_bytes[TT_N_MICRO];
+    double n_rounds[TT_N_MICRO], n_waits[TT_N_MICRO], message_bytes[TT_N_MICRO];
     guint n[TT_N_MICRO]; /* measured so often */
 } Point;
 
@@ -51,7 +52,8 @@ typedef struct {
     guint n_items, n_first_pass;
     State states[TT_PROFILE_MAX_STATES];
     guint n_states;
-    gboolean as_one; /* the machine is too restless to tell states apart */
+    double direct_bytes; /* messages from this length on are passed directly */
+    gboolean as_one;     /* the machine is too restless to tell states apart */
 } Calibration;
 
 /* Sizes of 1.2 * 2^k bytes and, among the large ones, 1.7 * 2^k, in whole elements. */
@@ -155,6 +157,7 @@ keep(Calibration *c, State *state, const TtMicroSample *sample)
     for (guint op = 0; op < TT_N_OPS; op++)
         point->share[item.micro][op][item.nth] = sample->share[op];
     point->n_rounds[item.micro] = sample->n_rounds;
+    point->n_waits[item.micro] = sample->n_waits;
     point->message_bytes[item.micro] = sample->message_bytes;
     point->n[item.micro]++;
 }
@@ -174,7 +177,8 @@ measure_next(Calibration *c, GError **error)
         return TRUE;
     }
     item = c->items[state->n_done];
-    if (!tt_micro_measure(c->team, item.micro, c->bytes[item.point], &sample, error))
+    if (!tt_micro_measure(c->team, item.micro, c->bytes[item.point], c->direct_bytes, &sample,
+                          error))
         return FALSE;
     if (c->as_one || (sample.steady && find_state(c, sample.flag_s) == state))
         keep(c, state, &sample);
@@ -265,13 +269,13 @@ step_time_s(const State *state, const Point *p, guint micro, guint op)
     double share[PASSES];
     double work_s =
         (median_time_s(p, micro) - median_time_s(p, TT_MICRO_NOTHING)) / p->n_rounds[micro] -
-        tt_micro_n_waits(micro) * state->flag_s;
+        p->n_waits[micro] * state->flag_s;
 
     memcpy(share, p->share[micro][op], sizeof share);
     return work_s * tt_median(share, p->n[micro]);
 }
 
-/* Median over the micro-plans that have the step: its time, less @fixed_s,
+/* Median over the micro-plans whose step had all to do: its time, less @fixed_s,
  * divided by its bytes if @per_byte. */
 static double
 solve(const State *state, guint point, guint op, double fixed_s, gboolean per_byte)
@@ -394,6 +398,10 @@ describe_machine(const char *transport, guint cores)
     profile->workers_per_rank = 1;
     profile->cores = cores;
     profile->uncut_bytes = (double)spec.slot_bytes;
+    if (in_memory) {
+        profile->direct_bytes = TT_PASS_LEAST_BYTES;
+        profile->direct_crowded_bytes = TT_PASS_LEAST_BYTES_CROWDED;
+    }
     return profile;
 }
 
@@ -422,6 +430,8 @@ tt_calibrate(const TtCalibrateOptions *options, GError **error)
     g_autoptr(TtProfile) profile = describe_machine(transport, cores);
     gboolean good;
 
+    /* its two ranks have a core each, or are crowded on one */
+    c.direct_bytes = cores < TT_MICRO_RANKS ? profile->direct_crowded_bytes : profile->direct_bytes;
     /* Over a network there is no telling the cores' moods apart by the latency. */
     c.as_one = !tt_calibration_is_of_memory(transport);
 

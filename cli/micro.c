@@ -1,6 +1,7 @@
 #include "cli/micro.h"
 #include "cli/measure.h"
 
+#include "algos/passing.h"
 #include "algos/table.h"
 #include "exec/defaults.h"
 
@@ -13,10 +14,42 @@
 #define LOOP_S     1.5e-3 /* length of a timed loop */
 #define MOST_LOOPS 10000
 
-guint
-tt_micro_n_waits(TtMicro micro)
+#define MOST_STEPS 4 /* of a plan */
+
+/* What its steps have to do, and how often. */
+typedef struct {
+    TtOp work[TT_MICRO_RANKS]
+             [MOST_STEPS]; /* TT_OP_NOP: not all they have without passing directly */
+    guint n_of[TT_N_OPS];  /* of one rank */
+    gboolean lends_last;   /* nothing comes back after what is lent has been read */
+} Content;
+
+/* @direct: messages are long enough for it. */
+static void
+look_inside(const TtPlan *plan, gboolean direct, Content *c)
 {
-    return micro < TT_MICRO_SEND ? 0 : micro < TT_MICRO_FORWARD_COPY ? 1 : 2;
+    g_autofree TtPassed *passed = direct ? tt_passing_of_plan(plan, TT_MICRO_RANKS, FALSE) : NULL;
+    gsize n = 0;
+
+    *c = (Content){ 0 };
+    for (guint rank = 0; rank < TT_MICRO_RANKS; rank++)
+        for (guint32 i = 0; i < tt_plan_n_steps(plan, rank, 0); i++, n++) {
+            TtOp op = tt_plan_step(plan, rank, 0, i).op;
+            TtOp work = passed ? tt_passing_work(op, passed[n].in, passed[n].out) : op;
+
+            c->work[rank][i] = work == op ? op : TT_OP_NOP;
+            c->n_of[c->work[rank][i]] += rank == 0;
+        }
+    c->lends_last = passed && n == 2 * TT_MICRO_RANKS && passed[0].out == TT_PASS_LENT;
+}
+
+/* Flags on both sides of a wait, one after the other, in each round; what is lent comes back once. */
+static double
+n_waits(TtMicro micro, const Content *c, double n_rounds)
+{
+    return micro < TT_MICRO_SEND           ? 0
+           : micro < TT_MICRO_FORWARD_COPY ? 1 + (c->lends_last ? 1 / n_rounds : 0)
+                                           : 2;
 }
 
 static gboolean
@@ -30,6 +63,12 @@ static guint
 forward_steps(TtMicro micro, guint peer, guint32 mine, TtStep *steps)
 {
     steps[0] = tt_send(peer, TT_INPUT, 1 - mine);
+    if (micro == TT_MICRO_ANSWER) {
+        steps[1] = tt_recv(peer, TT_OUTPUT, mine);
+        steps[2] = tt_send(peer, TT_OUTPUT, mine);
+        steps[3] = tt_recv(peer, TT_OUTPUT, 1 - mine);
+        return 4;
+    }
     steps[1] = micro == TT_MICRO_FORWARD_COPY ? tt_recv_copy_send(peer, peer, TT_OUTPUT, mine)
                : micro == TT_MICRO_FORWARD_REDUCE
                    ? tt_recv_reduce_send(peer, peer, TT_INPUT, mine)
@@ -46,8 +85,9 @@ micro_steps(TtMicro micro, guint peer, guint32 mine, TtStep *steps)
     if (micro == TT_MICRO_NOTHING)
         return 0;
     steps[0] = micro == TT_MICRO_COPY || micro == TT_MICRO_REDUCE ? tt_copy(TT_INPUT, TT_OUTPUT, 0)
-               : micro == TT_MICRO_COPY_SEND ? tt_copy_send(peer, TT_INPUT, TT_OUTPUT, 0)
-                                             : tt_send(peer, TT_INPUT, 0);
+               : micro == TT_MICRO_COPY_SEND /* what it reads is overwritten: not to be lent */
+                   ? tt_copy_send(peer, TT_OUTPUT, TT_INPUT, 0)
+                   : tt_send(peer, TT_INPUT, 0);
     if (micro == TT_MICRO_REDUCE)
         steps[0].op = TT_OP_REDUCE;
     if (micro < TT_MICRO_SEND)
@@ -68,7 +108,7 @@ tt_micro_plan(TtMicro micro, guint n_ranks, guint64 bytes, GError **error)
     TtTable *table = tt_table_new(n_ranks, n_chunks, 1);
 
     for (guint rank = 0; rank < n_ranks; rank++) {
-        TtStep steps[3];
+        TtStep steps[MOST_STEPS];
         guint n = micro_steps(micro, (rank + n_ranks / 2) % n_ranks, 2 * rank / n_ranks, steps);
 
         g_array_append_vals(tt_table_steps(table, rank, 0), steps, n);
@@ -81,7 +121,7 @@ tt_micro_plan(TtMicro micro, guint n_ranks, guint64 bytes, GError **error)
 
 /* How an iteration's work is shared among its steps, by a recorded one. */
 static void
-share_work(const TtTimeline *timeline, double *share)
+share_work(const TtTimeline *timeline, const Content *c, double *share)
 {
     double all = 0;
 
@@ -90,11 +130,11 @@ share_work(const TtTimeline *timeline, double *share)
         const TtEvent *e = &g_array_index(timeline->events, TtEvent, i);
         double busy = MAX(0, (double)(e->end_ps - e->begin_ps - e->wait_ps));
 
-        share[e->op] += busy;
+        share[c->work[e->rank][e->step]] += busy;
         all += busy;
     }
     for (guint op = 0; op < TT_N_OPS; op++)
-        share[op] = all > 0 ? share[op] / all : 0;
+        share[op] = all > 0 && c->n_of[op] > 0 ? share[op] / c->n_of[op] / all : 0;
 }
 
 /* @n: how many times; set to FEW if iterations are long. */
@@ -124,8 +164,8 @@ time_loops(TtTeam *team, const TtPlan *plan, guint *n, double *time_s, double *f
 }
 
 static gboolean
-record_shares(TtTeam *team, const TtPlan *plan, guint n, double *share, double *flag_s,
-              GError **error)
+record_shares(TtTeam *team, const TtPlan *plan, const Content *content, guint n, double *share,
+              double *flag_s, GError **error)
 {
     TtRunOptions run = {
         .warmup = n == FEW ? 0 : 1, .iterations = 1, .repeats = 1, .record = TRUE
@@ -138,7 +178,7 @@ record_shares(TtTeam *team, const TtPlan *plan, guint n, double *share, double *
 
         if (!tt_team_run(team, plan, &run, &result, error))
             return FALSE;
-        share_work(result.timeline, one);
+        share_work(result.timeline, content, one);
         for (guint op = 0; op < TT_N_OPS; op++)
             shares[op][i] = one[op];
         flag_s[i] = result.flag_s;
@@ -150,16 +190,23 @@ record_shares(TtTeam *team, const TtPlan *plan, guint n, double *share, double *
 }
 
 gboolean
-tt_micro_measure(TtTeam *team, TtMicro micro, guint64 bytes, TtMicroSample *sample, GError **error)
+tt_micro_measure(TtTeam *team, TtMicro micro, guint64 bytes, double direct_bytes,
+                 TtMicroSample *sample, GError **error)
 {
     g_autoptr(TtPlan) plan = tt_micro_plan(micro, TT_MICRO_RANKS, bytes, error);
     double time_s[LOOPS], flag_s[LOOPS + RECORDINGS];
     guint n = LOOPS;
+    Content content;
 
-    if (!plan || !time_loops(team, plan, &n, time_s, flag_s, error) ||
-        !record_shares(team, plan, n, sample->share, flag_s + n, error))
+    if (!plan)
+        return FALSE;
+    look_inside(plan, direct_bytes > 0 && (double)tt_plan_max_message_bytes(plan) >= direct_bytes,
+                &content);
+    if (!time_loops(team, plan, &n, time_s, flag_s, error) ||
+        !record_shares(team, plan, &content, n, sample->share, flag_s + n, error))
         return FALSE;
     sample->n_rounds = (double)plan->n_rounds;
+    sample->n_waits = n_waits(micro, &content, sample->n_rounds);
     sample->message_bytes = (double)tt_plan_chunk(plan, 0).count * sizeof(float) / sample->n_rounds;
     sample->time_s = tt_median(time_s, n);
     sample->flag_s = tt_median(flag_s, 2 * n); /* sorts */

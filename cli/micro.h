@@ -1,11 +1,16 @@
-/* micro.h - plans of one to three steps that two ranks run in lockstep, to learn what a step costs.
+/* micro.h - plans of one to four steps that two ranks run in lockstep, to learn what a step costs.
+ *
+ * Messages of some length are passed directly (algos/passing.h), if the team shares memory. Which step then has
+ * what to do is in brackets: -, or all that it has without.
  *
  *     nothing                start
  *     copy | reduce          start + copy | start + reduce
- *     send, recv             start + send + L + recv
+ *     send, recv             start + send + L + recv               [-, recv; + L: what is lent comes back]
  *     copy-send, recv        start + copy-send + L + recv
- *     send, recv-reduce      start + send + L + recv-reduce
- *     send, X, recv          start + send + L + X + L + recv      X: the three fused forms
+ *     send, recv-reduce      start + send + L + recv-reduce        [-, recv-reduce; + L]
+ *     send, X, recv          start + send + L + X + L + recv       X: the three fused forms
+ *                                        [-, X placed, -; but recv-reduce-send goes through a slot, to recv]
+ *     send, recv, send, recv start + send + L + recv + send + L + recv             [-, recv, send placed, -]
  *
  * L is the flag latency. On the right: the time of one iteration with one round. The forms with X work
  * on two chunks, as a ring of two does: what is sent first is not what X finds in the cache.
@@ -25,25 +30,26 @@ typedef enum {
     TT_MICRO_FORWARD_COPY,
     TT_MICRO_FORWARD_REDUCE,
     TT_MICRO_FORWARD_BOTH,
+    TT_MICRO_ANSWER,
     TT_N_MICRO
 } TtMicro;
 
 typedef struct {
-    double time_s;          /* one iteration */
-    double flag_s;          /* beside it */
-    double share[TT_N_OPS]; /* of an iteration's work, by a recorded timeline */
-    double n_rounds;
-    double message_bytes; /* of one step */
-    gboolean steady;      /* the machine stayed in one state meanwhile */
+    double time_s; /* one iteration */
+    double flag_s; /* beside it */
+    double
+        share[TT_N_OPS]; /* of an iteration's work, of one step of the kind that had all to do; by a
+                               recorded timeline */
+    double n_rounds, n_waits; /* waits: of one round */
+    double message_bytes;     /* of one step */
+    gboolean steady;          /* the machine stayed in one state meanwhile */
 } TtMicroSample;
-
-/* Flags on both sides of a wait, one after the other, in each round. */
-guint tt_micro_n_waits(TtMicro micro);
 
 /* A plan for any even number of ranks, rank r with rank r + n/2. @bytes: of one buffer; but as long as
  * messages are whole, @bytes is the length of one, and the forms with X have buffers of two. */
 TtPlan *tt_micro_plan(TtMicro micro, guint n_ranks, guint64 bytes, GError **error);
 
-/* Some milliseconds: timed loops, then recorded iterations. */
-gboolean tt_micro_measure(TtTeam *team, TtMicro micro, guint64 bytes, TtMicroSample *sample,
-                          GError **error);
+/* Some milliseconds: timed loops, then recorded iterations. @direct_bytes: messages from this length on are
+ * passed directly; 0: none are. */
+gboolean tt_micro_measure(TtTeam *team, TtMicro micro, guint64 bytes, double direct_bytes,
+                          TtMicroSample *sample, GError **error);

@@ -123,7 +123,7 @@ pass_directly(TtRank *self, const TtMove *m, guint8 *out, const guint8 *in)
     }
 }
 
-/* A move of data that need not pass through slots, as lend.h says. Returns the info of what it sends. */
+/* A move of data that need not pass through slots, as algos/passing.h says. Returns the info of what it sends. */
 static guint64
 make_direct_move(TtRank *self, const TtMove *m)
 {

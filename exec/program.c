@@ -1,7 +1,6 @@
 /* program.c - the rank's half of a job: from steps to moves with addresses.
  */
 #include "exec/barrier.h"
-#include "exec/lend.h"
 #include "exec/ping.h"
 #include "exec/wires.h"
 
@@ -106,14 +105,6 @@ connect_wires(TtRank *self)
 /* --- messages that need no slot ------------------------------------------------------------------
  */
 
-/* Shorter messages are cheaper to copy than to wait for at the end, above all where the core must go
- * round: with more ranks than cores. */
-#define DIRECT_LEAST_BYTES      1024
-#define DIRECT_LEAST_BYTES_MANY 8192
-
-/* Finding out takes the square of the steps of a lane. */
-#define DIRECT_MOST_STEPS 4096
-
 static gboolean
 is_looked_at(const TtRank *self)
 {
@@ -159,7 +150,7 @@ is_beyond_caches(const TtRegion *region)
 static gsize
 direct_least_bytes(const TtRegion *region)
 {
-    return region->n_on_host <= region->n_cores ? DIRECT_LEAST_BYTES : DIRECT_LEAST_BYTES_MANY;
+    return region->n_on_host <= region->n_cores ? TT_PASS_LEAST_BYTES : TT_PASS_LEAST_BYTES_CROWDED;
 }
 
 /* What is best for a step, whatever the round. */
@@ -177,25 +168,28 @@ decide_direct(TtRank *self, const TtJobPart *part, guint l)
     const TtJobLane *lane = tt_job_lane(job, self->rank, l);
     Direct *direct = g_new0(Direct, lane->n_steps);
     gboolean streams = is_beyond_caches(self->region);
+    TtPassing passing = { .lanes = job->lanes,
+                          .n_lanes = job->n_lanes,
+                          .first_lane = part->first_lane,
+                          .lanes_per_channel = part->plan.lanes_per_channel,
+                          .in_place = job->options.in_place };
+    static const guint8 how[] = { 0, TT_MOVE_LEND, TT_MOVE_PLACE }; /* [TtPass] */
 
     if (tt_plan_max_message_bytes(&part->plan) < direct_least_bytes(self->region) ||
-        lane->n_steps > DIRECT_MOST_STEPS)
+        lane->n_steps > TT_PASS_MOST_STEPS)
         return direct;
     for (guint32 i = 0; i < lane->n_steps; i++) {
         const TtJobStep *s = &lane->steps[i];
         guint buffer = 0;
         TtPort *out = NULL;
 
-        direct[i].stream = streams && tt_is_final(job, self->rank, l, i);
+        direct[i].stream = streams && tt_passing_is_final(&passing, self->rank, l, i);
         if (s->send_peer != TT_NO_RANK)
             out = tt_port_open(self, s->send_connection, s->send_peer, TRUE);
         if (!out || (!may_be_direct(self, out) && !may_lend_to_wire(self, out)))
             continue;
-        if (out->in_memory && tt_should_place(job, self->rank, l, i) &&
-            tt_may_place(job, self->rank, l, i, &buffer))
-            direct[i].how = TT_MOVE_PLACE, direct[i].buffer = (guint8)buffer;
-        else if (tt_may_lend(job, self->rank, l, i))
-            direct[i].how = TT_MOVE_LEND;
+        direct[i].how = how[tt_passing_choose(&passing, self->rank, l, i, out->in_memory, &buffer)];
+        direct[i].buffer = (guint8)buffer;
     }
     return direct;
 }

@@ -22,6 +22,7 @@
  * all regions of one machine share.
  */
 #pragma once
+#include "algos/passing.h"
 #include "exec/signature.h"
 #include "exec/transport.h"
 
@@ -46,7 +47,7 @@ typedef struct {
 } TtSlotHead;
 
 /* Bit fields of info: where the message ends, counted from the start of the slot; its checksum, 0 if
- * it has none. What is between them is the wires' own, and between ranks of one region direct.h's:
+ * it has none. What is between them is the wires' own, and between ranks of one region what algos/passing.h calls:
  *
  *     LENT    the slot holds the address of the message, which is in a buffer of the sender
  *     PLACED  the message is in the receiver's buffer already
@@ -60,17 +61,9 @@ typedef struct {
 #define TT_INFO_PLACED         (G_GUINT64_CONSTANT(2) << TT_INFO_END_BITS)
 #define TT_INFO_WANTED         (G_GUINT64_CONSTANT(4) << TT_INFO_END_BITS)
 
-/* One step of a lane as the parent resolves it: peers are ranks, connections are numbered. */
-typedef struct {
-    TtStep step;
-    guint32 recv_peer, send_peer; /* TT_NO_RANK if none */
-    guint32 recv_connection, send_connection;
-} TtJobStep;
-
-typedef struct {
-    TtJobStep *steps; /* of one round */
-    guint32 n_steps;
-} TtJobLane;
+/* Steps as the parent resolves them: peers are ranks, connections are numbered. */
+typedef TtPassStep TtJobStep;
+typedef TtPassLane TtJobLane;
 
 /* When an iteration began and ended on a rank, in its ticks (tt_ticks_now()). */
 typedef struct {

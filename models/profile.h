@@ -24,7 +24,7 @@ typedef enum { TT_PROFILE_ERROR_USAGE, TT_PROFILE_ERROR_FILE } TtProfileError;
 #define TT_PROFILE_MAX_POINTS 64
 
 typedef struct {
-    guint n;                                    /* points, 0: free */
+    guint n;                                       /* points, 0: free */
     double footprint_bytes[TT_PROFILE_MAX_POINTS]; /* ascending */
     double fixed_s[TT_PROFILE_MAX_POINTS];
     double per_byte_s[TT_PROFILE_MAX_POINTS];
@@ -42,31 +42,39 @@ typedef enum {
 
 typedef struct TtProfile TtProfile;
 struct TtProfile {
-    char *name;    /* "ideal", "tutti", or the path it was read from */
-    char *machine; /* what it was measured on, NULL for built-in ones */
+    char *name;        /* "ideal", "tutti", or the path it was read from */
+    char *machine;     /* what it was measured on, NULL for built-in ones */
     char *measured_at; /* ISO date, NULL */
 
-    gboolean covers_memory;   /* per_byte and latency hold what crossing shared memory costs: links of
+    gboolean covers_memory; /* per_byte and latency hold what crossing shared memory costs: links of
                                  kind "memory" are then free, so nothing is counted twice */
-    gboolean lane_pushes;     /* a lane is busy until its message is injected; else it only posts it */
-    guint workers_per_rank;   /* lanes of a rank that can work at once; 0: all */
-    guint cores;              /* cores the ranks of a node share; 0: one for every worker */
-    double uncut_bytes;       /* 0: footprints as they are */
-    double latency_s;         /* added to every message: flag seen by the other side */
-    double credit_s;          /* a freed slot is seen by the sender this much later */
-    double start_s;           /* once per collective and rank */
-    double switch_s;          /* a core turns to another rank */
+    gboolean lane_pushes; /* a lane is busy until its message is injected; else it only posts it */
+    guint workers_per_rank; /* lanes of a rank that can work at once; 0: all */
+    guint cores;            /* cores the ranks of a node share; 0: one for every worker */
+    double uncut_bytes;     /* 0: footprints as they are */
+    double
+        direct_bytes; /* messages inside a node that are at least so long are lent or placed where
+                                 they can be (algos/passing.h), and a step costs the bytes of what is
+                                 left to do; 0: all pass through slots */
+    double direct_crowded_bytes; /* the same for more ranks on a node than cores */
+    double latency_s;            /* added to every message: flag seen by the other side */
+    double credit_s;             /* a freed slot is seen by the sender this much later */
+    double start_s;              /* once per collective and rank */
+    double switch_s;             /* a core turns to another rank */
     TtOpCost op[TT_PROFILE_OPS];
 
     /* Per kind of connection; 0: nothing, no limit. A profile made in code sets them; they have no
      * place in a file. */
-    double hop_latency_s[TT_N_HOPS];   /* added to every message's arrival, beside latency_s */
-    double hop_bytes_per_s[TT_N_HOPS]; /* the most data one connection carries (one channel of a GPU) */
-    double hop_gap_s[TT_N_HOPS];       /* between the starts of two messages of one connection, at least */
-    double wire_factor;                /* bytes on the wire per byte of data, flags included; 0: 1 */
+    double hop_latency_s[TT_N_HOPS]; /* added to every message's arrival, beside latency_s */
+    double hop_bytes_per_s
+        [TT_N_HOPS]; /* the most data one connection carries (one channel of a GPU) */
+    double
+        hop_gap_s[TT_N_HOPS]; /* between the starts of two messages of one connection, at least */
+    double wire_factor;       /* bytes on the wire per byte of data, flags included; 0: 1 */
     double hop_wire_factor[TT_N_HOPS]; /* the same for one kind of connection; 0: wire_factor */
 
-    TtProfile *next; /* the same machine in another state: other latency_s, credit_s and op; NULL: none.
+    TtProfile
+        *next; /* the same machine in another state: other latency_s, credit_s and op; NULL: none.
                         The cores of a virtual machine move closer together and farther apart. Owned. */
 };
 

@@ -200,8 +200,8 @@ typedef struct {
 } Allowed;
 
 static const char *const profile_keys[] = { "machine", "measured_at", NULL };
-static const char *const lanes_keys[] = { "covers_memory", "push", "workers_per_rank", "cores",
-                                          "uncut",         NULL };
+static const char *const lanes_keys[] = { "covers_memory", "push",   "workers_per_rank", "cores",
+                                          "uncut",         "direct", "direct_crowded",   NULL };
 static const char *const times_keys[] = { "latency", "credit", "start", "switch", NULL };
 static const char *const op_keys[] = { "footprint", "fixed", "per_byte", NULL };
 static const char *const kinds[] = { "spec", "measured", "fitted", "assumed", NULL };
@@ -303,7 +303,9 @@ read_all(const Source *src, TtProfile *profile, GError **error)
         !read_flag(src, "lanes", "push", &profile->lane_pushes, error) ||
         !read_count(src, "lanes", "workers_per_rank", &profile->workers_per_rank, error) ||
         !read_count(src, "lanes", "cores", &profile->cores, error) ||
-        !read_bytes(src, "lanes", "uncut", &profile->uncut_bytes, error))
+        !read_bytes(src, "lanes", "uncut", &profile->uncut_bytes, error) ||
+        !read_bytes(src, "lanes", "direct", &profile->direct_bytes, error) ||
+        !read_bytes(src, "lanes", "direct_crowded", &profile->direct_crowded_bytes, error))
         return FALSE;
     for (guint i = 0; groups[i]; i++)
         if (!read_group(src, groups[i], profile, error))

@@ -1,7 +1,8 @@
 /* profile_file.h - profiles as .ini text. Private to models/.
  *
  *     [profile]  machine, measured_at, source, kind
- *     [lanes]    covers_memory, push (yes or no), workers_per_rank, cores, uncut ("128 KiB")
+ *     [lanes]    covers_memory, push (yes or no), workers_per_rank, cores, uncut ("128 KiB"),
+ *                direct, direct_crowded (likewise)
  *     [times]    latency, credit, start, switch ("150 ns")
  *     [op NAME]  footprint, fixed, per_byte: as many values each, by ';', footprints ascending
  *                ("1 MiB; 32 MiB", "40 ns; 60 ns", "50 ps/B; 83 ps/B")

@@ -91,10 +91,12 @@ tt_profile_to_text(const TtProfile *profile)
     append_origin(text, profile);
     g_string_append_printf(text,
                            "\n[lanes]\ncovers_memory = %s\npush = %s\nworkers_per_rank = %u\n"
-                           "cores = %u\nuncut = %.0f B\n\n[times]\n",
+                           "cores = %u\nuncut = %.0f B\ndirect = %.0f B\n"
+                           "direct_crowded = %.0f B\n\n[times]\n",
                            profile->covers_memory ? "yes" : "no",
                            profile->lane_pushes ? "yes" : "no", profile->workers_per_rank,
-                           profile->cores, profile->uncut_bytes);
+                           profile->cores, profile->uncut_bytes, profile->direct_bytes,
+                           profile->direct_crowded_bytes);
     append_origin(text, profile);
     append_state(text, profile, "");
     for (guint number = 2; (profile = profile->next); number++) {

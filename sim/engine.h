@@ -22,6 +22,7 @@
  */
 #pragma once
 #include "algos/algo.h"
+#include "algos/passing.h"
 #include "sim/event_queue.h"
 #include "sim/flows.h"
 #include "sim/network.h"
@@ -41,6 +42,7 @@ typedef enum {
     TT_LANE_GRANTED, /* has been handed what it queued for */
     TT_LANE_WORK,
     TT_LANE_PUSH,
+    TT_LANE_RETURNS,  /* has no step left, but has lent what has not been read yet */
     TT_LANE_STARTING, /* its rank has not begun this iteration's work */
     TT_LANE_FINISHED  /* this iteration, or all of them */
 } TtLaneState;
@@ -51,6 +53,8 @@ typedef struct {
     guint8 parked : 1;  /* counted in its channel's waiters */
     guint8 counts : 1;  /* its rounds are counted, leap.h */
     guint8 opening : 1; /* works for the start of its rank, not for a step */
+    guint8 lends : 1;   /* this step's message is lent */
+    guint8 work;        /* TtOp that costs what the bytes of this step cost */
     guint16 lane;       /* of the rank, as the plan counts */
     guint16 dep_lane;   /* TT_NO_LANE if none */
     guint32 rank;       /* index into ranks */
@@ -92,6 +96,12 @@ typedef struct {
     TtTime gap_ps, next_ps; /* the next may start at next_ps */
     double wire_factor;
 } TtPace;
+
+/* Messages of a connection, counted where some are lent. */
+typedef struct {
+    guint64 sent, freed;
+    guint64 until; /* the last lent one is this one, from 1 */
+} TtLent;
 
 /* Workers of a rank, or a core: free units and the lanes that wait for one, in order. */
 typedef struct {
@@ -143,6 +153,7 @@ typedef struct TtEngine {
 
     TtConnection *connections;
     TtPace *paces; /* [connection], NULL if no kind of connection needs one */
+    TtLent *lent;  /* [connection], NULL unless messages are passed directly */
     guint32 n_connections, connections_room;
     guint32
         *by_role; /* [(lane index * n_roles + role) * 2 + receiving] connection + 1, 0: not asked */
@@ -155,6 +166,10 @@ typedef struct TtEngine {
     guint32 n_cores; /* 0: nobody shares a core */
     TtStepCost *costs;
     guint32 n_costs;
+    TtPassed *passed;     /* how messages go, NULL: all through slots. Then nothing is folded */
+    gsize *passed_first;  /* [lane] into passed */
+    guint32 *n_unread;    /* [lane] connections on which it has lent what has not been read */
+    guint64 direct_bytes; /* shorter messages go through slots */
     TtTime credit_ps, latency_ps, start_ps, switch_ps;
     TtTime hop_latency_ps[TT_N_HOPS], hop_gap_ps[TT_N_HOPS];
     double wire_factor[TT_N_HOPS];

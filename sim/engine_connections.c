@@ -34,6 +34,8 @@ grow_connections(TtEngine *self)
     self->connections = g_renew(TtConnection, self->connections, self->connections_room);
     if (has_paces(self))
         self->paces = g_renew(TtPace, self->paces, self->connections_room);
+    if (self->passed)
+        self->lent = g_renew(TtLent, self->lent, self->connections_room);
     g_free(self->by_peers);
     self->by_peers_room = 2 * self->connections_room;
     self->by_peers = g_new0(guint32, self->by_peers_room);
@@ -116,6 +118,8 @@ find_connection(TtEngine *self, guint32 writer, guint32 reader)
     if (self->paces)
         self->paces[flow] =
             (TtPace){ .gap_ps = self->hop_gap_ps[hop], .wire_factor = self->wire_factor[hop] };
+    if (self->lent)
+        self->lent[flow] = (TtLent){ 0 };
     return *place = ++self->n_connections;
 }
 

@@ -31,6 +31,17 @@ step_bytes(const TtEngine *self, const TtLane *lane, const TtStep *step)
            self->element_bytes;
 }
 
+/* What is left to do where messages are long enough to be lent or placed. */
+static void
+pass_directly(TtEngine *self, TtLane *lane)
+{
+    const TtPassed *passed =
+        &self->passed[self->passed_first[tt_lane_index(self, lane)] + lane->step];
+
+    lane->work = tt_passing_work(lane->op, passed->in, passed->out);
+    lane->lends = passed->out == TT_PASS_LENT;
+}
+
 /* Into the lane goes all that the states after FETCH look at. */
 static gboolean
 fetch_step(TtEngine *self, TtLane *lane)
@@ -63,6 +74,11 @@ fetch_step(TtEngine *self, TtLane *lane)
             lane->send =
                 tt_engine_connection(self, tt_lane_index(self, lane), step.send_role, FALSE);
     }
+    lane->work = step.op;
+    lane->lends = FALSE;
+    if (self->passed && lane->bytes >= self->direct_bytes &&
+        tt_passing_is_whole(plan, step.n_chunks))
+        pass_directly(self, lane);
     if (self->watch)
         self->watch[tt_lane_index(self, lane)] = (TtWatch){ .begin_ps = tt_engine_now_ps(self),
                                                             .waiting_since_ps = -1,
@@ -162,6 +178,8 @@ gboolean
 tt_lane_finish_work(TtEngine *self, TtLane *lane)
 {
     if (lane->send != TT_NONE) {
+        if (G_UNLIKELY(self->lent))
+            tt_lent_count(self, lane);
         tt_connection_post(self, lane->send, lane->bytes);
         if (self->profile->lane_pushes) {
             lane->state = TT_LANE_PUSH;
@@ -181,8 +199,10 @@ work_ps(TtEngine *self, const TtLane *lane)
         return self->start_ps;
     if (self->is_free)
         return 0;
+    if (lane->work == TT_OP_NOP)
+        return tt_seconds_to_ps(cost->fixed_s[lane->op]);
     return tt_seconds_to_ps(cost->fixed_s[lane->op] +
-                            (double)lane->bytes * cost->per_byte_s[lane->op]);
+                            (double)lane->bytes * cost->per_byte_s[lane->work]);
 }
 
 static gboolean
@@ -292,7 +312,10 @@ tt_lane_advance(TtEngine *self, TtLane *lane)
         switch ((TtLaneState)lane->state) {
         case TT_LANE_FETCH:
             if (!fetch_step(self, lane)) {
-                tt_lane_finish(self, lane);
+                if (self->lent && self->n_unread[tt_lane_index(self, lane)] > 0)
+                    lane->state = TT_LANE_RETURNS;
+                else
+                    tt_lane_finish(self, lane);
                 return;
             }
             G_GNUC_FALLTHROUGH;
@@ -324,6 +347,7 @@ tt_lane_advance(TtEngine *self, TtLane *lane)
             if (!begin_work(self, lane))
                 return;
             continue;
+        case TT_LANE_RETURNS: tt_lane_finish(self, lane); return;
         default: return; /* woken in vain */
         }
     }

@@ -85,3 +85,31 @@ tt_connection_injected(TtEngine *self, guint32 connection)
         tt_lane_make_ready(self, writer);
     }
 }
+
+/* --- lent messages -----------------------------------------------------------------------------
+ */
+
+void
+tt_lent_count(TtEngine *self, const TtLane *lane)
+{
+    TtLent *lent = &self->lent[lane->send];
+
+    lent->sent++;
+    if (!lane->lends)
+        return;
+    if (lent->until <= lent->freed)
+        self->n_unread[tt_lane_index(self, lane)]++;
+    lent->until = lent->sent;
+}
+
+void
+tt_lent_is_read(TtEngine *self, guint32 connection)
+{
+    TtLent *lent = &self->lent[connection];
+    guint32 writer = self->connections[connection].writer;
+
+    if (++lent->freed != lent->until)
+        return;
+    if (--self->n_unread[writer] == 0 && self->lanes[writer].state == TT_LANE_RETURNS)
+        tt_lane_make_ready(self, &self->lanes[writer]);
+}

@@ -92,6 +92,7 @@ void tt_lane_enter_round(TtEngine *self, TtLane *lane);
 
 void tt_connection_queue(TtEngine *self, guint32 connection, guint64 bytes);
 void tt_connection_injected(TtEngine *self, guint32 connection);
+void tt_lent_count(TtEngine *self, const TtLane *lane);       /* the message it posts */
 void tt_connection_paced(TtEngine *self, guint32 connection); /* its gap is over */
 
 /* Nothing but another message can hold the next one up. */
@@ -151,12 +152,16 @@ tt_connection_arrived(TtEngine *self, guint32 connection)
         tt_lane_make_ready(self, reader);
 }
 
+void tt_lent_is_read(TtEngine *self, guint32 connection); /* or a message that was not lent */
+
 static inline void
 tt_connection_slot_freed(TtEngine *self, guint32 connection)
 {
     TtConnection *c = &self->connections[connection];
     TtLane *writer = &self->lanes[c->writer];
 
+    if (G_UNLIKELY(self->lent))
+        tt_lent_is_read(self, connection);
     if (c->free_slots++ > 0) /* nobody waits where a slot was free before */
         return;
     if (writer->state == TT_LANE_SLOT && writer->send == connection)

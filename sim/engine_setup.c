@@ -120,6 +120,28 @@ init_cores(TtEngine *self)
         self->cores[c] = idle_resource;
 }
 
+/* The executor's own choice, for the nodes of this network. */
+static void
+init_passing(TtEngine *self, gboolean in_place)
+{
+    const TtProfile *profile = self->profile;
+    double least = self->n_cores > 0 ? profile->direct_crowded_bytes : profile->direct_bytes;
+    gsize first = 0;
+
+    if (!(least > 0) || (double)tt_plan_max_message_bytes(self->plan) < least)
+        return;
+    self->passed = tt_passing_of_plan(self->plan, self->net->ranks_per_node, in_place);
+    if (!self->passed)
+        return;
+    self->direct_bytes = (guint64)least;
+    self->passed_first = g_new(gsize, MAX(1, self->total_lanes));
+    self->n_unread = g_new0(guint32, MAX(1, self->total_lanes));
+    for (guint32 i = 0; i < self->total_lanes; i++) {
+        self->passed_first[i] = first;
+        first += self->lanes[i].n_steps;
+    }
+}
+
 /* --- lanes -------------------------------------------------------------------------------------
  */
 
@@ -265,6 +287,7 @@ tt_engine_init(TtEngine *self, const TtPlan *plan, const TtNetwork *net,
     init_lanes(self);
     init_costs(self, options->in_place);
     init_cores(self);
+    init_passing(self, options->in_place);
     self->is_timed =
         !self->is_free || self->start_ps > 0 || self->profile->lane_pushes || self->n_cores > 0;
     self->all_lanes = self->total_lanes;
@@ -286,6 +309,8 @@ tt_engine_rewind(TtEngine *self, guint64 n_rounds)
     memset(self->work, 0, self->total_lanes * sizeof *self->work);
     for (guint32 c = 0; self->paces && c < self->n_connections; c++)
         self->paces[c].next_ps = 0;
+    if (self->lent)
+        memset(self->lent, 0, self->n_connections * sizeof *self->lent);
     for (guint32 r = 0; r < self->n_ranks; r++)
         self->ranks[r].iteration = 0;
     self->ranks_left = self->n_ranks;
@@ -313,6 +338,10 @@ tt_engine_clear(TtEngine *self)
     g_free(self->by_peers);
     g_free(self->connections);
     g_free(self->paces);
+    g_free(self->lent);
+    g_free(self->passed);
+    g_free(self->passed_first);
+    g_free(self->n_unread);
     tt_leaps_free(self->leaps);
     g_free(self->unit_weight);
     g_free(self->connection_weight);

@@ -412,8 +412,9 @@ tt_engine_fold(TtEngine *engine)
 {
     Fold self = { .engine = engine };
 
-    if (engine->n_cores == 0 && engine->profile->workers_per_rank == 0 && !engine->watch &&
-        tt_programs_read(&self.programs, engine) && connect_all(&self)) {
+    /* how a message goes depends on more than the programs of two units: see algos/passing.h */
+    if (!engine->passed && engine->n_cores == 0 && engine->profile->workers_per_rank == 0 &&
+        !engine->watch && tt_programs_read(&self.programs, engine) && connect_all(&self)) {
         if (engine->uniform)
             fold(&self);
         tt_flows_prune(engine->flows);

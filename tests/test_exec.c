@@ -159,7 +159,7 @@ every_type_and_reduction_is_right(void)
 }
 
 /* Long messages between ranks that see each other's buffers are read, or written, where they belong
- * (exec/lend.h). One rank is late in every iteration: whoever overwrites what it has yet to read, or
+ * (algos/passing.h). One rank is late in every iteration: whoever overwrites what it has yet to read, or
  * averages it, shows. */
 static void
 late_readers_find_what_was_meant_for_them(void)

@@ -77,7 +77,8 @@ same(const TtProfile *a, const TtProfile *b)
 {
     gboolean good = a->covers_memory == b->covers_memory && a->lane_pushes == b->lane_pushes &&
                     a->workers_per_rank == b->workers_per_rank && a->cores == b->cores &&
-                    a->uncut_bytes == b->uncut_bytes &&
+                    a->uncut_bytes == b->uncut_bytes && a->direct_bytes == b->direct_bytes &&
+                    a->direct_crowded_bytes == b->direct_crowded_bytes &&
                     fabs(a->latency_s - b->latency_s) <= 1e-13 * a->latency_s &&
                     fabs(a->credit_s - b->credit_s) <= 1e-13 * a->credit_s &&
                     fabs(a->start_s - b->start_s) <= 1e-13 * a->start_s &&
@@ -111,6 +112,8 @@ what_is_saved_is_read_again(void)
     profile->machine = g_strdup("a box; with [odd] = name\nand lines"); /* comes back on one line */
     profile->measured_at = g_strdup("2025-01-31");
     profile->uncut_bytes = 131072;
+    profile->direct_bytes = 2048;
+    profile->direct_crowded_bytes = 4096;
     profile->latency_s = 1.0 / 3 * 1e-7; /* not a round number */
     profile->op[9].per_byte_s[1] = 1.0 / 7 * 1e-9;
     profile->cores = 12;
@@ -179,7 +182,8 @@ wrong_files_are_named(void)
           "has 65 values, at most 64" },
         { "a state that comes too early", "[profile]\n[state 3 times]\nlatency = 1 us\n",
           "state 2 comes before" },
-        { "a state without a number", "[profile]\n[state times]\nlatency = 1 us\n", "numbered 2 .. 4" },
+        { "a state without a number", "[profile]\n[state times]\nlatency = 1 us\n",
+          "numbered 2 .. 4" },
         { "a state with lanes", "[profile]\n[state 2 lanes]\ncores = 1\n", "only times and op" },
     };
     g_autofree char *dir = g_dir_make_tmp("tutti-XXXXXX", NULL);
@@ -213,15 +217,16 @@ what_is_no_profile_is_refused(void)
 int
 main(void)
 {
-    CU_TestInfo tests[] = { { "costs are linear in the logarithm",
-                              costs_are_linear_in_the_logarithm },
-                            { "short messages are looked up by length", short_messages_are_looked_up_by_length },
-                            { "steps are called as in plans", steps_are_called_as_in_plans },
-                            { "states are told by their flag", states_are_told_by_their_flag },
-                            { "what is saved is read again", what_is_saved_is_read_again },
-                            { "wrong files are named", wrong_files_are_named },
-                            { "what is no profile is refused", what_is_no_profile_is_refused },
-                            CU_TEST_INFO_NULL };
+    CU_TestInfo tests[] = {
+        { "costs are linear in the logarithm", costs_are_linear_in_the_logarithm },
+        { "short messages are looked up by length", short_messages_are_looked_up_by_length },
+        { "steps are called as in plans", steps_are_called_as_in_plans },
+        { "states are told by their flag", states_are_told_by_their_flag },
+        { "what is saved is read again", what_is_saved_is_read_again },
+        { "wrong files are named", wrong_files_are_named },
+        { "what is no profile is refused", what_is_no_profile_is_refused },
+        CU_TEST_INFO_NULL
+    };
 
     return check_main("profile", tests);
 }

@@ -255,6 +255,65 @@ memory_is_not_counted_twice(void)
     CU_ASSERT_EQUAL(hand_run(plan, wires, profile), 7 * 5 * US + 6 * HOP);
 }
 
+/* --- messages that need no slot ----------------------------------------------------------------
+ *
+ * Rank 1 sends 1000 bytes, which rank 0 reads where they are; rank 0 then writes as many into rank 1's output. A
+ * step takes 10 ns and 1 ns a byte, a message 105 ns, an acknowledgement 7 ns.
+ */
+
+static TtTime
+run_there_and_back(double direct_bytes, gboolean back, guint n_iterations)
+{
+    HandPlan hand = hand_plan(2, 1, 2, 1000);
+    HandWires wires = { .n_ranks = 2, .rank_bytes_per_s = 10e9, .unbounded = TRUE };
+    TtProfile profile = { .latency_s = 5e-9, .credit_s = 7e-9, .direct_bytes = direct_bytes };
+    TtSimOptions options = { .level = TT_LEVEL_FLOW,
+                             .profile = &profile,
+                             .iterations = n_iterations };
+    g_autoptr(TtPlan) plan = NULL;
+    TtSimResult result;
+    TtTime time_ps;
+
+    hand_step(&hand, 1, 0, tt_send(0, TT_INPUT, 1));
+    hand_step(&hand, 0, 0, tt_recv(1, TT_SCRATCH, 1));
+    if (back) {
+        hand_step(&hand, 0, 0, tt_send(1, TT_SCRATCH, 0));
+        hand_step(&hand, 1, 0, tt_recv(0, TT_OUTPUT, 0));
+    }
+    plan = hand_plan_done(&hand);
+    hand_costs(&profile, 10e-9, 1e-9);
+    result = hand_run_with(plan, wires, &options);
+    time_ps = result.time_ps;
+    tt_sim_result_clear(&result);
+    return time_ps;
+}
+
+static void
+what_is_lent_or_placed_is_not_copied(void)
+{
+    static const struct {
+        const char *name;
+        double direct_bytes;
+        gboolean back;
+        TtTime want_ps;
+    } rows[] = {
+        { "slots: send, recv, send, recv", 0, TRUE, 2 * (1010 + 105 + 1010) * NS },
+        { "too short: slots", 1001, TRUE, 2 * (1010 + 105 + 1010) * NS },
+        { "lent; copied; placed; there already", 1000, TRUE,
+          (10 + 105 + 1010 + 1010 + 105 + 10) * NS },
+        { "the sender waits for what it lent", 1000, FALSE, (10 + 105 + 1010 + 7) * NS },
+        { "nothing lent, nothing to wait for", 0, FALSE, (1010 + 105 + 1010) * NS },
+    };
+
+    for (guint r = 0; r < G_N_ELEMENTS(rows); r++) {
+        TtTime got_ps = run_there_and_back(rows[r].direct_bytes, rows[r].back, 1);
+
+        CHECK(got_ps == rows[r].want_ps, "%s: %.3f ns", rows[r].name, (double)got_ps / NS);
+    }
+    /* the next iteration begins when what was lent has come back: no overlap */
+    CU_ASSERT_EQUAL(run_there_and_back(1000, FALSE, 3), (10 + 105 + 1010 + 7) * NS);
+}
+
 /* --- iterations and the record -----------------------------------------------------------------
  */
 
@@ -422,6 +481,7 @@ main(void)
         { "deadlock names who waits for whom", deadlock_names_who_waits_for_whom },
         { "lanes post or push", lanes_post_or_push },
         { "fixed times add up", fixed_times_add_up },
+        { "what is lent or placed is not copied", what_is_lent_or_placed_is_not_copied },
         { "workers and cores are shared", workers_and_cores_are_shared },
         { "who waits holds no core", who_waits_holds_no_core },
         { "footprint decides the cost", footprint_decides_the_cost },

@@ -1,44 +1,19 @@
-/* Which messages may stay in the sender's buffer or go straight into the receiver's (exec/lend.h). */
-#include "exec/job.h"
-#include "exec/lend.h"
+/* Which messages may stay in the sender's buffer or go straight into the receiver's (algos/passing.h). */
+#include "algos/passing.h"
 #include "tests/check.h"
 #include "tests/hand_plan.h"
-
-/* A job of @plan, prepared as for a run. */
-static TtRegion *
-prepare(const TtPlan *plan, gboolean in_place)
-{
-    TtTeamOptions team = { .n_ranks = plan->spec.n_ranks, .max_bytes = 4096 };
-    TtRunPart all = { .plan = plan };
-    TtRunOptions run = { .iterations = 1, .in_place = in_place };
-    g_autoptr(GError) error = NULL;
-    TtRegion *region = tt_region_new(&team, &error);
-
-    CHECK_NO_ERROR(error);
-    CU_ASSERT(tt_job_prepare(region, &all, 1, &run, &error));
-    CHECK_NO_ERROR(error);
-    return region;
-}
 
 /* One letter for each step of rank 0, lane 0: placed, lent, slot; "-" if it sends nothing. */
 static char *
 letters(const TtPlan *plan, gboolean in_place)
 {
-    TtRegion *region = prepare(plan, in_place);
-    const TtJob *job = &region->job;
+    g_autofree TtPassed *passed =
+        tt_passing_of_plan(plan, plan->spec.n_ranks, in_place); /* rank 0 comes first */
     GString *text = g_string_new(NULL);
-    guint buffer;
 
-    for (guint32 i = 0; i < job->lanes[0].n_steps; i++) {
-        const TtJobStep *s = &job->lanes[0].steps[i];
-
-        g_string_append_c(
-            text, s->send_peer == TT_NO_RANK                                             ? '-'
-                  : tt_should_place(job, 0, 0, i) && tt_may_place(job, 0, 0, i, &buffer) ? 'p'
-                  : tt_may_lend(job, 0, 0, i)                                            ? 'l'
-                                                                                         : 's');
-    }
-    tt_region_free(region);
+    for (guint32 i = 0; i < tt_plan_n_steps(plan, 0, 0); i++)
+        g_string_append_c(text,
+                          tt_op_sends(tt_plan_step(plan, 0, 0, i).op) ? "slp"[passed[i].out] : '-');
     return g_string_free(text, FALSE);
 }
 
@@ -134,5 +109,5 @@ main(void)
                             { "other lanes are seen", other_lanes_are_seen },
                             CU_TEST_INFO_NULL };
 
-    return check_main("lend", tests);
+    return check_main("passing", tests);
 }
