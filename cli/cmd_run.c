@@ -447,7 +447,7 @@ static const GOptionEntry entries[] = {
 
 const TtCommand tt_cmd_run = {
     .name = "run",
-    .summary = "run a collective on real ranks here, check the data, time it",
+    .summary = "run a collective on real ranks, here or on many machines, check the data, time it",
     .examples = "  tutti run --ranks 2 -b 1K -e 64M -f 4 --algo ring,tree\n"
                 "  tutti run --ranks 4 -b 8 -e 1M -f 8 -d all -o all\n"
                 "  tutti run --ranks 4 -b 1M --groups 2 --in-flight 3 --arrivals\n"

@@ -251,7 +251,7 @@ tt_run_backend(const TtOptions *options, const TtBackend *backend, GError **erro
     g_autoptr(GError) why = NULL;
     g_autoptr(TtReport) report =
         tt_report_new(options, TT_FIELDS_CALL | TT_FIELDS_PLAN | TT_FIELDS_TIME | TT_FIELDS_WRONG);
-    int code;
+    int code = TT_EXIT_GOOD;
 
     r.self = backend->join(options->line, options->timeout_s, &r.place, &why);
     if (r.self) {
