@@ -57,6 +57,11 @@ foreign_option(const TtOptions *options)
            : options->in_flight                    ? "--in-flight"
            : options->groups > 1                   ? "--groups"
            : options->start_offset                 ? "--start-offset"
+           : options->fault                        ? "--fault"
+           : options->checksum                     ? "--checksum"
+           : options->meet                         ? "--meet"
+           : options->hostfile                     ? "--hostfile"
+           : options->interface                    ? "--interface"
            : options->trace_file                   ? "--trace"
            : options->timeline_file                ? "--timeline"
                                                    : NULL;
