@@ -172,7 +172,9 @@ main(int argc, char **argv)
 {
     int n_ranks = argc > 1 ? atoi(argv[1]) : 2, bad = 0;
     double budget_us = argc > 3 ? atof(argv[3]) * 1e3 : 30e3;
-    char folder[] = "/tmp/gloo-XXXXXX";
+    const char *place = getenv("TMPDIR");
+    std::string pattern = std::string(place ? place : P_tmpdir) + "/gloo-XXXXXX";
+    char *folder = pattern.data();
     void *at = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
                     -1, 0);
 
