@@ -58,3 +58,9 @@ struct TtRemote {
     guint32 go;
     TtRunResult *results; /* [n_parts of the job], heard; NULL: not yet */
 };
+
+/* Takes in all messages that are there, waiting at most @timeout_ms for the first. FALSE: the team is to end, and why. */
+gboolean tt_remote_hear(TtRemote *self, int timeout_ms, GError **error);
+
+/* The ranks of a process look as if stopped, until it is heard of. */
+void tt_remote_mark_silent(TtRemote *self, guint process);

@@ -19,29 +19,6 @@
 #define LEAST_DEPTH    16
 #define MOST_DEPTH     256
 
-/* What is written of a slot begins behind its sequence number. */
-#define SKIPPED sizeof(guint64)
-
-struct TtWire {
-    TtWireOptions options;
-    TtVerbs *verbs;
-    int listener;
-    guint receive_depth;
-    gpointer start; /* what memory is registered */
-    gsize bytes;
-    TtVerbsMemory *memory;
-    GPtrArray *peers;  /* TtVerbsPeer, kept from job to job */
-    GPtrArray *active; /* those of this job; borrowed */
-    TtVerbsEnd *ends;  /* [n_ends] */
-    guint n_ends;
-    guint8 job;
-    guint unreported;   /* messages written, and not yet sure to be there */
-    guint quiet;        /* pumped in vain so often in a row */
-    struct pollfd *fds; /* [2 + active]: the card's two, then the sockets */
-    GError *error;      /* once something broke */
-    guint broken;       /* with whom */
-};
-
 /* --- opening ------------------------------------------------------------------------------------- */
 
 static void
@@ -263,190 +240,6 @@ verbs_begin(TtWire *self, const TtWireJob *job, GError **error)
                              (TtVerbsPeer *const *)self->active->pdata, self->active->len, error);
 }
 
-/* --- sending ------------------------------------------------------------------------------------- */
-
-static TtWireNews
-broke(TtWire *self, const TtVerbsPeer *peer)
-{
-    self->broken = peer ? peer->rank : TT_NO_RANK;
-    return TT_WIRE_FAILED;
-}
-
-static TtSlotHead *
-slot_of(const TtVerbsEnd *end, guint64 sequence)
-{
-    return (TtSlotHead *)(gpointer)(end->first +
-                                    (sequence - 1) % end->end->n_slots * end->end->slot_stride);
-}
-
-static gboolean
-is_filled(const TtVerbsEnd *end)
-{
-    return end->end->sends && atomic_load_explicit(&slot_of(end, end->next)->sequence,
-                                                   memory_order_acquire) == end->next;
-}
-
-static TtVerbsPosted
-send_message(TtWire *self, TtVerbsEnd *end)
-{
-    const TtSlotHead *head = slot_of(end, end->next);
-    TtVerbsNote note = { .job = self->job, .end = end->index };
-    gsize from = (gsize)((const guint8 *)head - end->first) + SKIPPED;
-    TtVerbsWrite write = { .from = end->first + from,
-                           .memory = self->memory,
-                           .bytes = (guint32)(TT_INFO_END(head->info) - SKIPPED),
-                           .to = end->first_there + from,
-                           .key = end->peer->key,
-                           .immediate = tt_verbs_note_pack(&note),
-                           .report = TRUE };
-    TtVerbsPosted done = tt_verbs_write(end->peer->queues[(end->next - 1) % self->options.streams],
-                                        &write, &self->error);
-
-    if (done == TT_VERBS_POSTED) {
-        end->next++;
-        self->unreported++;
-    }
-    return done;
-}
-
-/* Acknowledges at once what a sender may wait for: half of the slots. The rest when there is nothing else to
- * do. */
-static TtVerbsPosted
-send_credit(TtWire *self, TtVerbsEnd *end, gboolean all)
-{
-    guint64 consumed = atomic_load_explicit(end->ack, memory_order_relaxed);
-    TtVerbsPosted done = TT_VERBS_POSTED;
-
-    if (!all && 2 * (consumed - end->told) < end->end->n_slots)
-        return TT_VERBS_POSTED;
-    while (end->told < consumed && done == TT_VERBS_POSTED) {
-        guint64 n = MIN(consumed - end->told, TT_VERBS_MOST_CREDITS);
-        TtVerbsNote note = { .job = self->job, .credit = TRUE, .end = end->index, .n = (guint8)n };
-        TtVerbsWrite write = { .to = end->first_there,
-                               .key = end->peer->key,
-                               .immediate = tt_verbs_note_pack(&note) };
-
-        done = tt_verbs_write(end->peer->queues[0], &write, &self->error);
-        if (done == TT_VERBS_POSTED)
-            end->told += n;
-    }
-    return done;
-}
-
-static gboolean
-send_all(TtWire *self, gboolean credits)
-{
-    for (guint i = 0; i < self->n_ends; i++) {
-        TtVerbsEnd *end = &self->ends[i];
-        TtVerbsPosted done = TT_VERBS_POSTED;
-
-        if (end->peer->silent)
-            continue;
-        if (!end->end->sends)
-            done = send_credit(self, end, credits);
-        while (done == TT_VERBS_POSTED && is_filled(end))
-            done = send_message(self, end);
-        if (done == TT_VERBS_FAILED) {
-            broke(self, end->peer);
-            return FALSE;
-        }
-    }
-    return TRUE;
-}
-
-/* --- receiving ----------------------------------------------------------------------------------- */
-
-static guint
-stream_of(const TtWire *self, const TtVerbsPeer *peer, const TtVerbsQueue *queue)
-{
-    for (guint s = 0; s < self->options.streams; s++)
-        if (peer->queues[s] == queue)
-            return s;
-    g_assert_not_reached();
-}
-
-/* Offers receives again, many at a time. */
-static gboolean
-offer_again(TtWire *self, TtVerbsPeer *peer, guint stream)
-{
-    if (++peer->used[stream] < MAX(1, self->receive_depth / 4))
-        return TRUE;
-    if (!tt_verbs_receive(peer->queues[stream], peer->used[stream], &self->error))
-        return FALSE;
-    peer->used[stream] = 0;
-    return TRUE;
-}
-
-/* A message: its sequence number, which hands it to the data path, comes last. FALSE if there can be none. */
-static gboolean
-take_message(TtVerbsEnd *end, guint stream, guint n_streams, guint32 bytes)
-{
-    guint64 sequence = end->next_of[stream];
-    TtSlotHead *head = slot_of(end, sequence);
-
-    if (end->end->sends || TT_INFO_END(head->info) != bytes + SKIPPED ||
-        sequence > atomic_load_explicit(end->ack, memory_order_relaxed) + end->end->n_slots)
-        return FALSE;
-    end->next_of[stream] += n_streams;
-    atomic_store_explicit(&head->sequence, sequence, memory_order_release);
-    return TRUE;
-}
-
-static gboolean
-take_credit(TtVerbsEnd *end, guint n)
-{
-    guint64 consumed = atomic_load_explicit(end->ack, memory_order_relaxed) + n;
-
-    if (!end->end->sends || consumed >= end->next)
-        return FALSE;
-    atomic_store_explicit(end->ack, consumed, memory_order_release);
-    return TRUE;
-}
-
-static TtWireNews
-take_event(TtWire *self, const TtVerbsCompletion *event)
-{
-    TtVerbsPeer *peer = event->user;
-    guint stream = stream_of(self, peer, event->queue);
-    TtVerbsNote note = tt_verbs_note_unpack(event->immediate);
-    TtVerbsEnd *end = note.end < peer->ends->len ? g_ptr_array_index(peer->ends, note.end) : NULL;
-
-    if (!offer_again(self, peer, stream))
-        return broke(self, peer);
-    if (note.job != self->job || peer->silent) /* the last acknowledgements of an earlier job */
-        return TT_WIRE_IDLE;
-    if (end && (note.credit ? take_credit(end, note.n)
-                            : take_message(end, stream, self->options.streams, event->bytes)))
-        return TT_WIRE_MOVED;
-    g_set_error(&self->error, TT_EXEC_ERROR, TT_EXEC_ERROR_NETWORK,
-                "what arrived is no message of this job");
-    return broke(self, peer);
-}
-
-static TtWireNews
-receive_all(TtWire *self)
-{
-    TtVerbsCompletion events[32];
-    TtWireNews news = TT_WIRE_IDLE;
-    int n = tt_verbs_poll(self->verbs, events, G_N_ELEMENTS(events), &self->error);
-
-    if (n < 0)
-        return broke(self, events[0].user);
-    for (int i = 0; i < n; i++) {
-        TtWireNews one = TT_WIRE_IDLE;
-
-        if (events[i].what == TT_VERBS_WRITTEN)
-            self->unreported--;
-        else
-            one = take_event(self, &events[i]);
-        if (one == TT_WIRE_FAILED)
-            return one;
-        if (one == TT_WIRE_MOVED)
-            news = one;
-    }
-    return news;
-}
-
 /* --- running ------------------------------------------------------------------------------------- */
 
 /* A socket that was closed: the peer has gone, whatever the card says later. */
@@ -459,7 +252,7 @@ find_gone(TtWire *self)
         if (peer->silent || !self->fds[2 + i].revents || self->error)
             continue;
         g_set_error(&self->error, TT_EXEC_ERROR, TT_EXEC_ERROR_NETWORK, "closed by the other side");
-        broke(self, peer);
+        tt_verbs_broke(self, peer);
     }
 }
 
@@ -467,7 +260,7 @@ static gboolean
 has_bad_news(TtWire *self)
 {
     if (!tt_verbs_woken(self->verbs, &self->error))
-        broke(self, NULL);
+        tt_verbs_broke(self, NULL);
     else if (poll(self->fds + 2, self->active->len, 0) > 0)
         find_gone(self);
     return self->error != NULL;
@@ -478,9 +271,9 @@ verbs_pump(TtWire *self)
 {
     TtWireNews news;
 
-    if (self->error || !send_all(self, self->quiet > PATIENCE))
+    if (self->error || !tt_verbs_send_all(self, self->quiet > PATIENCE))
         return TT_WIRE_FAILED;
-    news = receive_all(self);
+    news = tt_verbs_receive_all(self);
     self->quiet = news == TT_WIRE_MOVED ? 0 : self->quiet + 1;
     if (news == TT_WIRE_IDLE && self->quiet % LOOK_AFTER == 0 && has_bad_news(self))
         news = TT_WIRE_FAILED;
@@ -492,7 +285,7 @@ static gboolean
 verbs_is_flushed(const TtWire *self)
 {
     for (guint i = 0; i < self->n_ends; i++)
-        if (!self->ends[i].peer->silent && is_filled(&self->ends[i]))
+        if (!self->ends[i].peer->silent && tt_verbs_is_filled(&self->ends[i]))
             return FALSE;
     return self->unreported == 0;
 }
@@ -500,14 +293,14 @@ verbs_is_flushed(const TtWire *self)
 static void
 verbs_sleep(TtWire *self, int timeout_ms)
 {
-    if (self->error || !send_all(self, TRUE) || !tt_verbs_arm(self->verbs))
+    if (self->error || !tt_verbs_send_all(self, TRUE) || !tt_verbs_arm(self->verbs))
         return;
     if (poll(self->fds, self->active->len + 2, timeout_ms) <= 0)
         return;
     if (tt_verbs_woken(self->verbs, &self->error))
         find_gone(self);
     else
-        broke(self, NULL);
+        tt_verbs_broke(self, NULL);
 }
 
 static void

@@ -62,7 +62,36 @@ struct TtVerbsPeer {
     guint32 key;     /* of its memory */
 };
 
+/* A rank's wire over its card. */
+struct TtWire {
+    TtWireOptions options;
+    TtVerbs *verbs;
+    int listener;
+    guint receive_depth;
+    gpointer start; /* what memory is registered */
+    gsize bytes;
+    TtVerbsMemory *memory;
+    GPtrArray *peers;  /* TtVerbsPeer, kept from job to job */
+    GPtrArray *active; /* those of this job; borrowed */
+    TtVerbsEnd *ends;  /* [n_ends] */
+    guint n_ends;
+    guint8 job;
+    guint unreported;   /* messages written, and not yet sure to be there */
+    guint quiet;        /* pumped in vain so often in a row */
+    struct pollfd *fds; /* [2 + active]: the card's two, then the sockets */
+    GError *error;      /* once something broke */
+    guint broken;       /* with whom */
+};
+
 /* Writes to and reads from all @peers with ends, and connects the queues of new ones. */
 gboolean tt_verbs_exchange(const TtWireOptions *options, const TtWireJob *job,
                            const TtVerbsMemory *memory, TtVerbsPeer *const *peers, guint n_peers,
                            GError **error);
+
+/* verbs_carry.c. Writes what is filled, and acknowledgements: those due, or, @credits, any. FALSE: broke. */
+gboolean tt_verbs_send_all(TtWire *self, gboolean credits);
+TtWireNews tt_verbs_receive_all(TtWire *self);
+gboolean tt_verbs_is_filled(const TtVerbsEnd *end); /* the next message to send is there */
+
+/* Remembers with whom it broke (NULL: the card); the error is in self->error. */
+TtWireNews tt_verbs_broke(TtWire *self, const TtVerbsPeer *peer);
