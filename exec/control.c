@@ -261,12 +261,6 @@ tt_control_n_processes(const TtControl *self)
     return self->meeting.members->len;
 }
 
-guint32
-tt_control_capabilities(const TtControl *self)
-{
-    return self->meeting.capabilities;
-}
-
 void
 tt_control_ranks(const TtControl *self, guint process, guint *first_rank, guint *n_local)
 {

@@ -20,7 +20,6 @@ typedef struct {
     const char *interface; /* the root listens there (name, or address); NULL: where root_host says,
                               if that is loopback, else everywhere */
     double timeout_s;      /* how long to wait for all to arrive; 0: 30 */
-    guint32 capabilities;  /* bits of the caller's; all processes are told those that all have */
 } TtControlOptions;
 
 /* Meets the others. Returns when all ranks are here; else an error that names those missing, or says
@@ -37,7 +36,6 @@ void tt_control_forget(TtControl *self);
 
 guint tt_control_process(const TtControl *self); /* our number */
 guint tt_control_n_processes(const TtControl *self);
-guint32 tt_control_capabilities(const TtControl *self);
 void tt_control_ranks(const TtControl *self, guint process, guint *first_rank, guint *n_local);
 guint tt_control_process_of(const TtControl *self, guint rank);
 

@@ -11,7 +11,6 @@ tt_hello_make(TtHello *hello, const TtLaunch *launch, const TtControlOptions *op
     hello->byte_order = TT_HELLO_BYTE_ORDER;
     hello->protocol = TT_HELLO_PROTOCOL;
     g_strlcpy(hello->version, TT_VERSION, sizeof hello->version);
-    hello->capabilities = options->capabilities;
     hello->first_rank = launch->first_rank;
     hello->n_local = launch->n_local;
     hello->n_ranks = launch->n_ranks;

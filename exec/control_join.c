@@ -12,7 +12,7 @@
 #define FIRST_PAUSE_US 20000
 #define LAST_PAUSE_US  500000
 #define ONE_TRY_US     (3 * G_USEC_PER_SEC) /* per address: another one may answer */
-#define PREFIX_BYTES   offsetof(TtHello, capabilities)
+#define PREFIX_BYTES   offsetof(TtHello, first_rank)
 
 typedef struct {
     const TtLaunch *launch;
@@ -113,7 +113,6 @@ take_table(TtMeeting *meeting, const TtMeetTable *table, gsize bytes, int fd)
         g_array_append_val(meeting->members, member);
     }
     meeting->own = table->own;
-    meeting->capabilities = table->capabilities;
     return TRUE;
 }
 

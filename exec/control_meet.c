@@ -13,7 +13,7 @@
 #define GUEST_US     (2 * G_USEC_PER_SEC) /* to say who it is */
 #define MAX_GUESTS   128                  /* at a time; one more and the oldest goes */
 #define MAX_NOTES    4
-#define PREFIX_BYTES offsetof(TtHello, capabilities)
+#define PREFIX_BYTES offsetof(TtHello, first_rank)
 
 typedef enum { NEW, DIFFERENT_CHECKED, ANSWERED, LEAVING } GuestState;
 
@@ -157,7 +157,6 @@ judge(Root *root, Guest *guest, GError **error)
     tt_net_tune(guest->fd);
     member = (TtMember){ hello->first_rank, hello->n_local, guest->fd, g_steal_pointer(&name) };
     g_array_append_val(root->meeting->members, member);
-    root->meeting->capabilities &= hello->capabilities;
     root->n_covered += hello->n_local;
     guest->fd = -1; /* and the guest goes */
     return TRUE;
@@ -341,7 +340,6 @@ send_tables(TtMeeting *meeting)
     TtMeetTable *table = g_malloc0(sizeof *table + n * sizeof table->rows[0]);
 
     table->n_members = n;
-    table->capabilities = meeting->capabilities;
     for (guint i = 0; i < n; i++) {
         const TtMember *m = &g_array_index(meeting->members, TtMember, i);
 
@@ -437,7 +435,6 @@ tt_meet_as_root(const TtLaunch *launch, const TtControlOptions *options, TtMeeti
     gboolean good = TRUE;
 
     g_array_append_val(meeting->members, own);
-    meeting->capabilities = options->capabilities;
     if (root.n_covered == launch->n_ranks)
         return TRUE;
     root.listeners = g_array_new(FALSE, FALSE, sizeof(int));

@@ -19,7 +19,6 @@ typedef struct {
 typedef struct {
     GArray *members; /* of TtMember, by first_rank */
     guint own;
-    guint32 capabilities;
     guint n_strangers;
 } TtMeeting;
 
@@ -39,7 +38,7 @@ typedef struct { /* up to version, the same for ever: others must be able to say
     char magic[8];
     guint32 byte_order, protocol;
     char version[16];
-    guint32 capabilities, first_rank, n_local, n_ranks, has_secret, reserved;
+    guint32 first_rank, n_local, n_ranks, has_secret;
     guint8 nonce[32];
 } TtHello;
 
@@ -59,7 +58,7 @@ typedef struct {
 enum { TT_MEET_TABLE = 1, TT_MEET_REFUSED };
 
 typedef struct {
-    guint32 n_members, own, capabilities, reserved;
+    guint32 n_members, own;
     struct {
         guint32 first_rank, n_local;
         char name[64];

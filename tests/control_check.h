@@ -99,12 +99,10 @@ run_all(guint n, const TtLaunch *launch, Part part, Result *results)
 static inline TtControl *
 open_here(const TtLaunch *launch, const char *secret, double timeout_s, Result *result)
 {
-    TtControlOptions options = { .secret = secret, .timeout_s = timeout_s, .capabilities = 6 };
+    TtControlOptions options = { .secret = secret, .timeout_s = timeout_s };
     GError *error = NULL;
     TtControl *control;
 
-    if (launch->first_rank == 1)
-        options.capabilities = 3;
     control = tt_control_open(launch, &options, &error);
     if (error)
         g_strlcpy(result->error, error->message, sizeof result->error);

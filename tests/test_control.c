@@ -17,7 +17,6 @@ gather_part(guint process, const TtLaunch *launch, Result *result)
     MUST(control);
     MUST(tt_control_process(control) == process);
     MUST(tt_control_n_processes(control) == 4);
-    MUST(tt_control_capabilities(control) == 2);
     tt_control_ranks(control, 3, &first, &n);
     MUST(first == 3 && n == 1 && tt_control_process_of(control, 2) == 2);
     MUST(g_str_has_prefix(tt_control_name(control, 3), "rank 3"));
