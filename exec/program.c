@@ -5,7 +5,6 @@
 #include "exec/wires.h"
 
 #include <string.h>
-#include <unistd.h>
 
 /* --- connections ---------------------------------------------------------------------------------
  */
@@ -136,7 +135,7 @@ static gboolean
 is_beyond_caches(const TtRegion *region)
 {
     const TtJob *job = &region->job;
-    long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    guint64 cache = tt_region_cache_bytes();
     guint64 bytes = 0;
 
     for (guint p = 0; p < job->n_parts; p++) {
@@ -144,7 +143,7 @@ is_beyond_caches(const TtRegion *region)
 
         bytes += spec->count * tt_type_bytes(spec->type) * 2 * MIN(spec->n_ranks, region->n_local);
     }
-    return cache > 0 && bytes > (guint64)cache;
+    return cache > 0 && bytes > cache;
 }
 
 static gsize

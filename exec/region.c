@@ -150,6 +150,27 @@ tt_job_vector_start(const TtJob *job, const TtJobPart *part, guint member, guint
                             tt_type_bytes(part->plan.spec.type));
 }
 
+/* sysconf() adds up all caches of the socket on some processors: each core sees one of them. */
+guint64
+tt_region_cache_bytes(void)
+{
+    guint64 bytes = 0;
+
+    for (guint i = 0; i < 5; i++) {
+        g_autofree char *path =
+            g_strdup_printf("/sys/devices/system/cpu/cpu0/cache/index%u/size", i);
+        g_autofree char *text = NULL;
+        char *unit;
+        guint64 size;
+
+        if (!g_file_get_contents(path, &text, NULL, NULL))
+            continue;
+        size = g_ascii_strtoull(text, &unit, 10);
+        bytes = MAX(bytes, size << (*unit == 'K' ? 10 : *unit == 'M' ? 20 : 0));
+    }
+    return bytes;
+}
+
 guint64
 tt_region_available_bytes(void)
 {

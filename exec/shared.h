@@ -224,6 +224,9 @@ typedef struct {
 TtRegion *tt_region_new(const TtTeamOptions *options, GError **error);
 void tt_region_free(TtRegion *region);
 
+/* The last-level cache that one core sees, 0 if the system does not say. */
+guint64 tt_region_cache_bytes(void);
+
 /* Memory the system could give now, 0 if it does not say. */
 guint64 tt_region_available_bytes(void);
 
