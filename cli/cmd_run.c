@@ -288,6 +288,11 @@ run_case(Run *r, const TtCase *c, gboolean record, GError **error)
 static void
 print_ranks(const Run *r)
 {
+    guint n_strangers = tt_team_n_strangers(r->team);
+
+    if (n_strangers > 0)
+        tt_report_warn(r->report, "%u stranger%s turned away at the port where ranks meet",
+                       n_strangers, n_strangers == 1 ? "" : "s");
     for (guint rank = 0; rank < MIN(r->n_ranks, 16); rank++) {
         g_autofree char *group =
             r->flight.n_groups > 1

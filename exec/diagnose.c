@@ -313,8 +313,8 @@ set_absent(const TtRegion *region, double timeout_s, GError **error)
     if (n > MOST_NAMED)
         g_string_append_printf(text, " and %u more", n - MOST_NAMED);
     g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_ABSENT,
-                "rank %s did not get ready within %g s, though its process was started",
-                text->str, timeout_s);
+                "rank %s did not get ready within %g s, though its process was started", text->str,
+                timeout_s);
 }
 
 void

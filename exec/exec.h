@@ -72,7 +72,8 @@ GPid tt_team_pid(const TtTeam *team, guint rank);
 const char *tt_team_host_name(const TtTeam *team, guint rank);
 
 guint tt_team_n_ranks(const TtTeam *team);
-gboolean tt_team_is_root(const TtTeam *team); /* this process runs rank 0: it reports */
+guint tt_team_n_strangers(const TtTeam *team); /* turned away while the processes met */
+gboolean tt_team_is_root(const TtTeam *team);  /* this process runs rank 0: it reports */
 
 /* Not at the root: runs whatever the root runs, until it has no more. */
 gboolean tt_team_serve(TtTeam *team, GError **error);

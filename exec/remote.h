@@ -40,6 +40,9 @@ gboolean tt_remote_share_addresses(TtRemote *self, const GError *mine, GError **
 const char *tt_remote_host_name(const TtRemote *self, guint rank);
 GPid tt_remote_pid(const TtRemote *self, guint rank);
 
+/* Those that came to the root's port while the processes met, and were none of them. */
+guint tt_remote_n_strangers(TtRemote *self);
+
 /* In a forked rank: lets go of what belongs to its parent. */
 void tt_remote_forget(TtRemote *self);
 

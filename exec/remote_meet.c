@@ -57,6 +57,12 @@ tt_remote_close(TtRemote *self)
     g_free(self);
 }
 
+guint
+tt_remote_n_strangers(TtRemote *self)
+{
+    return tt_control_n_strangers(self->control);
+}
+
 void
 tt_remote_forget(TtRemote *self)
 {

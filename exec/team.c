@@ -105,25 +105,31 @@ start_threads(TtTeam *team, GError **error)
     return TRUE;
 }
 
+/* @n_ranks: all on this machine, whichever process runs them. */
 static gboolean
-check_options(const TtTeamOptions *options, guint n_local, GError **error)
+check_memory(guint64 max_bytes, guint n_ranks, GError **error)
 {
     guint64 available = tt_region_available_bytes();
 
+    if (available == 0 || max_bytes <= available / 2 / n_ranks)
+        return TRUE;
+    g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM,
+                "%u rank%s with an input and an output of %" G_GUINT64_FORMAT
+                " MiB each need more memory than the %" G_GUINT64_FORMAT
+                " MiB available (use fewer ranks or a smaller size)",
+                n_ranks, n_ranks == 1 ? "" : "s", max_bytes >> 20, available >> 20);
+    return FALSE;
+}
+
+static gboolean
+check_options(const TtTeamOptions *options, guint n_local, GError **error)
+{
     if (n_local < 1 || n_local > MOST_RANKS) {
         g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
                     "number of ranks must be 1 .. %u on one machine, not %u", MOST_RANKS, n_local);
         return FALSE;
     }
-    if (available > 0 && options->max_bytes > available / 2 / n_local) {
-        g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM,
-                    "%u ranks with an input and an output of %" G_GUINT64_FORMAT
-                    " MiB each need more memory than the %" G_GUINT64_FORMAT
-                    " MiB available (use fewer ranks or a smaller size)",
-                    n_local, options->max_bytes >> 20, available >> 20);
-        return FALSE;
-    }
-    return tt_reduce_unit_get(error) != NULL;
+    return check_memory(options->max_bytes, n_local, error) && tt_reduce_unit_get(error) != NULL;
 }
 
 static void
@@ -237,7 +243,8 @@ tt_team_start(const TtTeamOptions *options, GError **error)
         return NULL;
     tt_region_map_buffers(team->region);
     team->watch.n_ranks = team->region->n_local; /* of the others we hear by their addresses */
-    start_ranks(team, reaches.threads, &mine);
+    if (check_memory(options->max_bytes, team->region->n_on_host, &mine))
+        start_ranks(team, reaches.threads, &mine);
     team->watch.remote = team->remote;
     if (team->remote && !tt_remote_share_addresses(team->remote, mine, error)) {
         g_clear_error(&mine);
@@ -256,6 +263,12 @@ guint
 tt_team_n_ranks(const TtTeam *team)
 {
     return team->region->n_ranks;
+}
+
+guint
+tt_team_n_strangers(const TtTeam *team)
+{
+    return team->remote ? tt_remote_n_strangers(team->remote) : 0;
 }
 
 gboolean
