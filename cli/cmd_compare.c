@@ -34,7 +34,7 @@ make_plan(const Compare *c, const char *algorithm, const TtCase *k, GError **err
     g_autoptr(TtPlan) plan = NULL;
 
     spec.n_channels = c->options->channels;
-    tt_exec_defaults_over(&spec, algorithm, c->options->transport);
+    tt_exec_defaults_over(&spec, algorithm, c->team_setup.team.transport);
     if (c->options->chunk_bytes != TT_CHUNK_AUTO)
         spec.slot_bytes = c->options->chunk_bytes;
     plan = tt_plan_new(algorithm, &spec, error);
@@ -58,9 +58,9 @@ keep_timelines(Compare *c, TtComparison *comparison)
 static const char *
 transport_across(const Compare *c)
 {
-    const char *comma = strchr(c->options->transport, ',');
+    const char *comma = strchr(c->team_setup.team.transport, ',');
 
-    return comma ? comma + 1 : c->options->transport;
+    return comma ? comma + 1 : c->team_setup.team.transport;
 }
 
 /* Of a machine that flips between states only shared memory tells. */

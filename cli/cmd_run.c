@@ -54,7 +54,7 @@ make_plan(const Run *r, const char *algorithm, const TtCase *c, GError **error)
 {
     TtPlanSpec spec = make_spec(r, c);
 
-    tt_exec_defaults_over(&spec, algorithm, r->options->transport);
+    tt_exec_defaults_over(&spec, algorithm, r->setup.team.transport);
     if (r->options->chunk_bytes != TT_CHUNK_AUTO)
         spec.slot_bytes = r->options->chunk_bytes;
     return tt_plan_new(algorithm, &spec, error);
@@ -313,7 +313,7 @@ print_heading(const Run *r)
                       tt_collective_name(options->collective));
     tt_report_comment(r->report,
                       "ranks %u by %s transport %s reduce %s iterations %u warmup %u validation %d",
-                      r->n_ranks, r->setup.launch.source, options->transport, tt_reduce_unit(),
+                      r->n_ranks, r->setup.launch.source, r->setup.team.transport, tt_reduce_unit(),
                       options->iterations, options->warmup, options->check);
     if (is_several(r, most_in_flight(options)))
         tt_report_comment(r->report, "groups %u of %u ranks in flight %u start offsets %s",
@@ -340,7 +340,7 @@ start(Run *r, const GArray *cases, GError **error)
     if (depth > 1)
         team->max_bytes = depth * (team->max_bytes + SLICE_ROUNDING);
     tt_report_set_topology(r->report, "this", r->n_ranks, 1);
-    tt_report_config(r->report, "transport", "%s", options->transport);
+    tt_report_config(r->report, "transport", "%s", r->setup.team.transport);
     tt_report_config(r->report, "reduce", "%s", tt_reduce_unit());
     tt_report_config_number(r->report, "iterations", options->iterations);
     tt_report_config_number(r->report, "warmup", options->warmup);

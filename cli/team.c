@@ -1,5 +1,6 @@
 #include "cli/team.h"
 
+#include <gio/gio.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,11 +34,26 @@ find_launch(const TtOptions *options, TtLaunch *launch, GError **error)
     return tt_launch_find(&ask, (const char *const *)environment, launch, error);
 }
 
+/* Memory does not reach other machines, and only a launch without a root is known to have none;
+ * or one whose root is at this machine's loopback. */
+static gboolean
+may_cross_machines(const TtLaunch *launch)
+{
+    g_autoptr(GInetAddress) address =
+        launch->root_host ? g_inet_address_new_from_string(launch->root_host) : NULL;
+
+    if (launch->n_local >= launch->n_ranks || launch->meeting)
+        return FALSE;
+    return !launch->root_host || (!g_str_equal(launch->root_host, "localhost") &&
+                                  !(address && g_inet_address_get_is_loopback(address)));
+}
+
 gboolean
 tt_team_setup(TtTeamSetup *setup, const TtOptions *options, guint n_ranks, GError **error)
 {
     TtTeamOptions *team = &setup->team;
     const char *interface = options->interface ? options->interface : g_getenv("TUTTI_INTERFACE");
+    const char *transport;
 
     memset(setup, 0, sizeof *setup);
     if (options->n_ranks > 1) {
@@ -49,8 +65,11 @@ tt_team_setup(TtTeamSetup *setup, const TtOptions *options, guint n_ranks, GErro
         return FALSE;
     if (setup->launch.n_ranks == 0)
         setup->launch.n_ranks = setup->launch.n_local = n_ranks;
+    transport = !options->transport_given && may_cross_machines(&setup->launch)
+                    ? "shm,tcp"
+                    : options->transport;
     *team = (TtTeamOptions){ .n_ranks = setup->launch.n_ranks,
-                             .transport = options->transport,
+                             .transport = transport,
                              .timeout_s = options->timeout_s,
                              .pin = options->pin,
                              .interface = interface,

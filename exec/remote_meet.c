@@ -232,13 +232,27 @@ map_arena(TtRemote *self, guint leader, GError **error)
     return TRUE;
 }
 
-static gboolean
-all_on_one_machine(const TtRegion *region)
+/* n_ranks if all are on one machine. */
+static guint
+find_elsewhere(const TtRegion *region)
 {
-    for (guint r = 1; r < region->n_ranks; r++)
-        if (region->ranks[r].host != region->ranks[0].host)
-            return FALSE;
-    return TRUE;
+    guint r = 1;
+
+    while (r < region->n_ranks && region->ranks[r].host == region->ranks[0].host)
+        r++;
+    return MIN(r, region->n_ranks);
+}
+
+static gboolean
+check_reach(const TtRemote *self, guint elsewhere, GError **error)
+{
+    if (elsewhere == self->region->n_ranks || self->region->transports[TT_ACROSS])
+        return TRUE;
+    g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
+                "transport shm reaches one machine only, but rank 0 is on %s and rank %u on %s "
+                "(use shm,tcp or tcp)",
+                tt_remote_host_name(self, 0), elsewhere, tt_remote_host_name(self, elsewhere));
+    return FALSE;
 }
 
 gboolean
@@ -247,6 +261,7 @@ tt_remote_settle(TtRemote *self, TtWatch *watch, const char *same, GError **erro
     TtRemoteCard card;
     g_autoptr(GBytes) mine = NULL;
     g_autoptr(GPtrArray) blobs = NULL;
+    guint leader, elsewhere;
 
     self->watch = watch;
     self->region = watch->region;
@@ -257,9 +272,11 @@ tt_remote_settle(TtRemote *self, TtWatch *watch, const char *same, GError **erro
     if (!blobs || !read_cards(self, blobs, error))
         return FALSE;
     memcpy(self->region->wire.token, self->cards[0].token, sizeof self->region->wire.token);
-    if (!map_arena(self, place_ranks(self), error))
+    leader = place_ranks(self);
+    elsewhere = find_elsewhere(self->region);
+    if (!check_reach(self, elsewhere, error) || !map_arena(self, leader, error))
         return FALSE;
-    if (!self->region->wire.interface && all_on_one_machine(self->region))
+    if (!self->region->wire.interface && elsewhere == self->region->n_ranks)
         self->region->wire.interface = "lo";
     return TRUE;
 }
