@@ -68,6 +68,7 @@ char *tt_lab_ipv4(guint host, guint nic);
 char *tt_lab_ipv6(guint host, guint nic);
 
 /* For the cables of that NIC number, and links between switches (there is one NIC then). */
+guint tt_lab_window_bytes(const TtLab *lab); /* of a TCP connection, at most */
 guint tt_lab_burst_bytes(const TtLab *lab, guint nic, double bits_per_s); /* free after a pause */
 guint tt_lab_gso_bytes(const TtLab *lab, guint nic);                      /* gso_max_size */
 

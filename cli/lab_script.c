@@ -42,7 +42,9 @@ add(GPtrArray *script, const char *tool, const char *namespace, const char *form
 /* --- one end of a cable ------------------------------------------------------------------------ */
 
 /* The bucket, and in it a class for each peer, served in turn: flows in one queue do not share it
- * fairly by themselves. What has no class (ARP, neighbour discovery) goes first.
+ * fairly by themselves. What has no class (ARP, neighbour discovery) goes first, and so do bare
+ * acknowledgements (a TCP header with a time stamp, 32 bytes): behind the data that goes the same way they would come in
+ * bunches, and a link that is busy both ways would stand still in between.
  * @self: a host whose own number is no peer's; n_hosts: none. */
 static void
 add_shaper(GPtrArray *script, const TtLab *lab, const char *namespace, const char *device,
@@ -59,6 +61,12 @@ add_shaper(GPtrArray *script, const TtLab *lab, const char *namespace, const cha
         "qdisc add dev %s root handle 1: tbf rate %.0fbit burst %u limit %u", device, bits_per_s,
         tt_lab_burst_bytes(lab, nic, bits_per_s), LIMIT_BYTES);
     add(script, "tc", namespace, "qdisc add dev %s parent 1:1 handle 2: htb", device);
+    add(script, "tc", namespace,
+        "filter add dev %s parent 2: protocol ip prio 1 u32 match u16 52 0xffff at 2 flowid 2:0",
+        device);
+    add(script, "tc", namespace,
+        "filter add dev %s parent 2: protocol ipv6 prio 2 u32 match u16 32 0xffff at 4 flowid 2:0",
+        device);
     for (guint c = 0; c < N_CLASSES; c++) {
         if (!needed[c])
             continue;
@@ -79,16 +87,16 @@ add_shaper(GPtrArray *script, const TtLab *lab, const char *namespace, const cha
 /* --- namespaces, switches, hosts --------------------------------------------------------------- */
 
 /* reno: always there, and without losses as good as any; the default may be one that paces (bbr).
- * No slow start again after a pause, nothing remembered from earlier connections. Windows of 1 MiB,
+ * No slow start again after a pause, nothing remembered from earlier connections. Windows as given,
  * which fit into the queues of 1000 pieces, so that nothing is dropped. Addresses answer only on
  * their own rail, and replies may take another one. */
-static const char host_sysctls[] =
-    "net.ipv4.tcp_congestion_control=reno net.ipv4.tcp_slow_start_after_idle=0 "
-    "net.ipv4.tcp_no_metrics_save=1 net.ipv4.tcp_wmem=4096,65536,1048576 "
-    "net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0 "
-    "net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2 "
-    "net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.default.disable_ipv6=0 "
-    "net.ipv6.conf.default.accept_ra=0 net.ipv6.conf.default.accept_dad=0";
+#define HOST_SYSCTLS                                                                               \
+    "net.ipv4.tcp_congestion_control=reno net.ipv4.tcp_slow_start_after_idle=0 "                   \
+    "net.ipv4.tcp_no_metrics_save=1 net.ipv4.tcp_wmem=4096,65536,%u "                              \
+    "net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0 "                             \
+    "net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2 "                             \
+    "net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.default.disable_ipv6=0 "                       \
+    "net.ipv6.conf.default.accept_ra=0 net.ipv6.conf.default.accept_dad=0"
 static const char switch_sysctls[] = "net.ipv6.conf.default.disable_ipv6=1";
 
 static void
@@ -102,7 +110,10 @@ add_namespaces(GPtrArray *script, const TtLab *lab)
     for (guint h = 0; h <= lab->n_hosts; h++) {
         g_autofree char *namespace = tt_lab_namespace(lab, h);
 
-        add(script, "sysctl", namespace, "%s", h < lab->n_hosts ? host_sysctls : switch_sysctls);
+        if (h < lab->n_hosts)
+            add(script, "sysctl", namespace, HOST_SYSCTLS, tt_lab_window_bytes(lab));
+        else
+            add(script, "sysctl", namespace, "%s", switch_sysctls);
     }
 }
 

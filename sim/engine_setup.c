@@ -291,7 +291,7 @@ tt_engine_init(TtEngine *self, const TtPlan *plan, const TtNetwork *net,
     self->is_timed =
         !self->is_free || self->start_ps > 0 || self->profile->lane_pushes || self->n_cores > 0;
     self->all_lanes = self->total_lanes;
-    if (!options->whole && !tt_flows_has_buckets(self->flows)) {
+    if (!options->whole && !net->has_bursts) { /* a bucket remembers: rounds are not alike */
         tt_engine_fold(self);
         tt_leaps_init(self,
                       options->leap_tolerance > 0 ? options->leap_tolerance : TT_LEAP_TOLERANCE);

@@ -46,9 +46,7 @@ guint32 tt_flows_add_route(TtFlows *self, const TtLink *route, guint n);
 void tt_flows_limit(TtFlows *self, double bytes_per_s);
 TtTime tt_flows_latency_ps(const TtFlows *self, guint32 flow);
 
-/* Some link has a token bucket: state that outlives flows, so that there is no folding and no leaping. The most it
- * can save is the time to fill it. */
-gboolean tt_flows_has_buckets(const TtFlows *self);
+/* The most that token buckets can save: the time to fill the largest of those used so far. */
 TtTime tt_flows_bucket_ps(const TtFlows *self);
 
 void tt_flows_start(TtFlows *self, guint32 flow, guint64 bytes);

@@ -28,12 +28,6 @@ tt_flows_fill_buckets(TtFlows *self)
     }
 }
 
-gboolean
-tt_flows_has_buckets(const TtFlows *self)
-{
-    return self->buckets != NULL;
-}
-
 TtTime
 tt_flows_bucket_ps(const TtFlows *self)
 {

@@ -16,6 +16,7 @@ typedef struct {
     guint ranks_per_node; /* >= 1; rank r sits on node r / ranks_per_node */
     guint nodes_per_pod;  /* node n is in pod n / nodes_per_pod; 0: no pods */
     guint32 n_links;
+    gboolean has_bursts; /* some links are shaped by token buckets (TtLinkInfo.burst_bytes) */
 
     TtLinkInfo (*link)(gconstpointer context, TtLink link);
     char *(*link_name)(gconstpointer context, TtLink link); /* caller frees */

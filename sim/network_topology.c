@@ -81,6 +81,7 @@ tt_network_of_topology(const TtTopology *topo)
         .nodes_per_pod = tt_topology_nodes_per_pod(topo),
         .n_links = tt_topology_n_links(topo),
         .link = topology_link,
+        .has_bursts = tt_topology_has_bursts(topo),
         .link_name = topology_link_name,
         .route = topology_route,
         .passes_host = topology_passes_host,

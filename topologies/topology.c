@@ -253,6 +253,15 @@ tt_topology_link(const TtTopology *topo, TtLink link)
                          bundle->kind, bundle->burst_bytes };
 }
 
+gboolean
+tt_topology_has_bursts(const TtTopology *topo)
+{
+    for (guint b = 0; b < topo->node->bundles->len; b++)
+        if (g_array_index(topo->node->bundles, TtBundle, b).burst_bytes > 0)
+            return TRUE;
+    return topo->network.burst_bytes > 0;
+}
+
 static char *
 end_name(const TtTopology *topo, guint node, const TtWire *wire, guint device)
 {

@@ -53,6 +53,7 @@ tt_topology_cores_per_node(const TtTopology *topo); /* CPU cores the ranks of a 
 /* Links of the whole machine, and one of them. The name ("node 3: gpu 0 -> nvswitch 0") is for people;
  * the caller frees it. */
 guint32 tt_topology_n_links(const TtTopology *topo);
+gboolean tt_topology_has_bursts(const TtTopology *topo); /* some link is shaped by a token bucket */
 TtLinkInfo tt_topology_link(const TtTopology *topo, TtLink link);
 char *tt_topology_link_name(const TtTopology *topo, TtLink link);
 
