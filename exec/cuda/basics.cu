@@ -1,0 +1,51 @@
+/* basics.cu - kernels that move nothing or plain memory, for calibration; and the table of all others. */
+#include "exec/cuda/kernels.h"
+#include "exec/cuda/simple.cuh"
+
+static __global__ void
+empty(void)
+{
+}
+
+/* Whole pairs of the range of this block: each block has one, as each lane has its own data. */
+template <class OP>
+DEVICE void
+pass_share(uint8_t *to, const uint8_t *from, uint64_t bytes)
+{
+    Range all = { 0, bytes / sizeof(Pair) };
+    Range mine = part_of(all, blockIdx.x, gridDim.x);
+    uint64_t first = mine.first * sizeof(Pair);
+    Pass pass = { OP::COMBINES ? to + first : from + first, from + first, to + first, NULL,
+                  mine.count * sizeof(Pair) };
+
+    pass_piece<Float32, OP>(pass);
+}
+
+static __global__ void
+__launch_bounds__(TT_GPU_MOST_THREADS) copy(uint8_t *to, const uint8_t *from, uint64_t bytes)
+{
+    pass_share<Copied>(to, from, bytes);
+}
+
+static __global__ void
+__launch_bounds__(TT_GPU_MOST_THREADS) reduce(uint8_t *to, const uint8_t *from, uint64_t bytes)
+{
+    pass_share<Sum>(to, from, bytes);
+}
+
+#ifdef __CUDACC__
+#define OWN(name) tt_gpu_cuda_##name
+#else
+#define OWN(name) tt_gpu_host_##name
+#endif
+
+extern "C" {
+extern const TtGpuKernels OWN(Int8), OWN(Int32), OWN(Int64), OWN(Float16), OWN(Bfloat16),
+    OWN(Float32), OWN(Float64), OWN(Float8e4m3), OWN(Float8e5m2);
+
+const TtGpuKernels *const OWN(kernels)[TT_GPU_N_TYPES] = {
+    &OWN(Int8),    &OWN(Int32),   &OWN(Int64),      &OWN(Float16),   &OWN(Bfloat16),
+    &OWN(Float32), &OWN(Float64), &OWN(Float8e4m3), &OWN(Float8e5m2)
+};
+const TtGpuBasics OWN(basics) = { empty, copy, reduce };
+}
