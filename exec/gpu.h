@@ -86,5 +86,8 @@ typedef struct {
 /* "cuda" and "host", as far as they are compiled in; NULL at the end. */
 extern const TtGpuDriver *const tt_gpu_drivers[];
 
+/* For the "host" driver: how many GPUs it pretends to have, and threads in a block. */
+void tt_gpu_host_set(guint n_gpus, guint n_threads);
+
 /* NULL with HARDWARE if this build has none of that name: says what to install. */
 const TtGpuDriver *tt_gpu_driver_find(const char *name, GError **error);

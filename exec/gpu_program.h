@@ -66,7 +66,7 @@ typedef struct {
 typedef struct {
     uint64_t done;   /* steps finished of this launch, empty ones included */
     uint32_t waits;  /* 0, or 1 + TtGpuWait, when it has waited for long */
-    uint32_t peer;   /* rank waited for */
+    uint32_t peer;   /* rank waited for; of a lane, TT_GPU_NO_LANE */
     uint8_t pad[48]; /* a line of its own */
 } TtGpuStatus;
 enum { TT_GPU_WAITS_MESSAGE, TT_GPU_WAITS_SLOT, TT_GPU_WAITS_LANE };
@@ -84,8 +84,11 @@ typedef struct {
     const TtGpuStep *steps; /* one round */
     uint32_t n_steps, channel, shape;
     uint32_t pad;
-    uint8_t *vector[3];  /* [TtBuffer]: where element 0 of the vector is, or would be */
-    uint64_t *finished;  /* device: steps of this launch, for lanes of the rank that depend on it */
+    uint8_t *vector
+        [3]; /* [TtBuffer]: where element 0 of the vector is, or would be; aligned to elements */
+    /* device: steps of all launches, for lanes of the rank that depend on it; begins as 0. NULL: none does, and it
+     * depends on none. */
+    uint64_t *finished;
     TtGpuStatus *status; /* host */
     TtGpuEvent *events;  /* room for n_steps * n_rounds; NULL: not recorded */
     uint64_t *n_events;
