@@ -10,13 +10,15 @@
 /* In shared memory; written by thread 0. */
 typedef struct {
     Span span; /* of the step, from its first chunk */
-    uint64_t bytes, first; /* of the message; where its first piece that is not empty lies in vectors */
-    uint32_t n_pieces;     /* that are not empty */
+    uint64_t bytes,
+        first;         /* of the message; where its first piece that is not empty lies in vectors */
+    uint32_t n_pieces; /* that are not empty */
     uint32_t redop;
     bool reduces;
-    const uint8_t *a, *b; /* local operands: where element 0 of their vectors is; NULL: none. b: of a REDUCE */
-    uint8_t *dst;         /* likewise, where the result is stored; NULL: nowhere */
-    uint8_t *in, *out;    /* slots; NULL: none */
+    const uint8_t *a,
+        *b; /* local operands: where element 0 of their vectors is; NULL: none. b: of a REDUCE */
+    uint8_t *dst;                   /* likewise, where the result is stored; NULL: nowhere */
+    uint8_t *in, *out;              /* slots; NULL: none */
     uint64_t in_number, out_number; /* of the message, from 1: what flags hold */
     uint32_t in_protocol, out_protocol, in_peer;
     uint64_t arrived_ns; /* when the first word of a message with flags came; 0: nobody asks */

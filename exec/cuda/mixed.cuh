@@ -24,8 +24,7 @@ in_line(uint64_t offset)
 DEVICE bool
 receive_line(Move *move, Watch *watch, uint64_t offset)
 {
-    const uint64_t *flag =
-        (const uint64_t *)(move->in + line_start(offset) + TT_GPU_LINE_DATA);
+    const uint64_t *flag = (const uint64_t *)(move->in + line_start(offset) + TT_GPU_LINE_DATA);
     uint32_t looks = 0;
 
     while (load_acquire_system(flag) != move->in_number)
@@ -61,8 +60,7 @@ send_mixed(const Move *move, uint64_t offset, uint64_t word)
     case TT_GPU_LL: send_word(move, offset, word); break;
     case TT_GPU_LL128: store_relaxed((uint64_t *)(move->out + in_line(offset)), word); break;
     default:
-        store_elements<T>(payload(move->out, move->bytes) + offset, word,
-                          word_bytes(move, offset));
+        store_elements<T>(payload(move->out, move->bytes) + offset, word, word_bytes(move, offset));
     }
 }
 
@@ -75,7 +73,8 @@ carry_mixed(Move *move, Watch *watch)
 
     for (uint64_t first = (uint64_t)TT_GPU_LINE_DATA * threadIdx.x; first < move->bytes;
          first += stride) {
-        uint64_t end = first + TT_GPU_LINE_DATA < move->bytes ? first + TT_GPU_LINE_DATA : move->bytes;
+        uint64_t end =
+            first + TT_GPU_LINE_DATA < move->bytes ? first + TT_GPU_LINE_DATA : move->bytes;
 
         for (uint64_t offset = first; offset < end; offset += 8) {
             uint64_t word = 0;

@@ -142,6 +142,8 @@ pass_of(const Move *move, uint64_t place, uint64_t at, uint64_t bytes)
         pass.a = move->a + place;
     if (move->b)
         pass.b = move->b + place;
+    if (!pass.b)
+        pass.b = pass.a;
     if (move->dst) {
         pass.dst = move->dst + place;
         pass.out = out;

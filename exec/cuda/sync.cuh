@@ -120,7 +120,7 @@ load_line_part(const uint8_t *, Pair seen)
 
 #include "exec/cuda/shim.h"
 
-#define DEVICE             static inline
+#define DEVICE static inline
 #define UNROLL
 #define SHARED(type, name) type &name = *(type *)tt_shim_shared()
 #define LOOKS_AT_ONCE      1

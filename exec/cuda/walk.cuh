@@ -19,7 +19,7 @@ typedef struct {
     const TtGpuLane *lane;
     TtGpuEnd *in, *out; /* of the step; NULL: none */
     uint64_t round, done;
-    uint64_t base;  /* steps finished in earlier launches, and of how many */
+    uint64_t base; /* steps finished in earlier launches, and of how many */
     uint64_t n_launches;
     uint64_t n_events;
     uint32_t step;
@@ -112,7 +112,8 @@ wait_for_lane(Walk *walk, Watch *watch, const TtGpuStep *step)
     if (step->dep_lane == TT_GPU_NO_LANE)
         return true;
     lane = &program->lanes[step->dep_lane];
-    before = (walk->n_launches * program->shapes[lane->shape].n_rounds + walk->round) * lane->n_steps;
+    before =
+        (walk->n_launches * program->shapes[lane->shape].n_rounds + walk->round) * lane->n_steps;
 
     Wait wait = { lane->finished, before + step->dep_step + 1, TT_GPU_WAITS_LANE, TT_GPU_NO_LANE,
                   TT_GPU_NO_END };
@@ -187,9 +188,9 @@ find_operands(Move *move, const Walk *walk, const TtGpuStep *step)
 
     move->redop = walk->program->redop;
     move->reduces = op == TT_GPU_REDUCE || op >= TT_GPU_RECV_REDUCE;
-    move->a = op == TT_GPU_REDUCE                                  ? dst
-              : op == TT_GPU_RECV || op == TT_GPU_RECV_COPY_SEND   ? NULL
-                                                                   : src;
+    move->a = op == TT_GPU_REDUCE                                ? dst
+              : op == TT_GPU_RECV || op == TT_GPU_RECV_COPY_SEND ? NULL
+                                                                 : src;
     move->b = op == TT_GPU_REDUCE ? src : NULL;
     move->dst = op == TT_GPU_SEND || op == TT_GPU_RECV_REDUCE_SEND ? NULL : dst;
 }

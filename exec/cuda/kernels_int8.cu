@@ -1,0 +1,3 @@
+#include "exec/cuda/interpret.cuh"
+
+TT_KERNELS(Int8)
