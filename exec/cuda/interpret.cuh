@@ -36,7 +36,7 @@ static __global__ void
 __launch_bounds__(TT_GPU_MOST_THREADS) collective(TtGpuProgram program)
 {
     SHARED(Block, block);
-    Walk walk;
+    Walk walk = {}; /* only that of thread 0 is used */
 
     if (threadIdx.x == 0)
         begin_walk(&walk, &block, &program, blockIdx.x);
