@@ -64,7 +64,9 @@ typedef struct {
 
 /* What the host sees of a lane while a kernel runs; in memory of the host. */
 typedef struct {
-    uint64_t done;   /* steps finished of this launch, empty ones included */
+    uint64_t
+        done; /* steps finished of this launch, empty ones included; written now and then, exact when it has
+                        waited for long, and at the end */
     uint32_t waits;  /* 0, or 1 + TtGpuWait, when it has waited for long */
     uint32_t peer;   /* rank waited for; of a lane, TT_GPU_NO_LANE */
     uint8_t pad[48]; /* a line of its own */

@@ -38,8 +38,10 @@ __launch_bounds__(TT_GPU_MOST_THREADS) collective(TtGpuProgram program)
     SHARED(Block, block);
     Walk walk = {}; /* only that of thread 0 is used */
 
+    bring_program(&block, &program);
+    __syncthreads();
     if (threadIdx.x == 0)
-        begin_walk(&walk, &block, &program, blockIdx.x);
+        begin_walk(&walk, &block, &program);
     for (;;) {
         if (threadIdx.x == 0)
             block.over = !prepare(&walk, &block);
@@ -54,7 +56,7 @@ __launch_bounds__(TT_GPU_MOST_THREADS) collective(TtGpuProgram program)
             hand_over(&walk, &block);
     }
     if (threadIdx.x == 0)
-        end_walk(&walk);
+        end_walk(&walk, &block.watch);
 }
 
 /* A pass of all blocks over memory: elements first .. */

@@ -41,7 +41,7 @@ send_word(const Move *move, uint64_t offset, uint64_t word)
 }
 
 template <class T>
-DEVICE void
+OUT_OF_LINE void
 carry_ll(Move *move, Watch *watch)
 {
     Place place = first_place(move);

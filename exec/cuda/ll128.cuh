@@ -58,7 +58,7 @@ receive_parts(Move *move, Watch *watch, Part part, Pair *p)
 }
 
 template <class T>
-DEVICE void
+OUT_OF_LINE void
 carry_ll128(Move *move, Watch *watch)
 {
     uint64_t stride = blockDim.x / 32 * WARP_LINES;

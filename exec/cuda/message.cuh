@@ -41,9 +41,8 @@ first_place(const Move *move)
     return place;
 }
 
-/* To the piece that holds byte @offset of the message, which is not before the present one. */
-DEVICE void
-seek(Place *place, uint64_t offset)
+OUT_OF_LINE void
+seek_on(Place *place, uint64_t offset)
 {
     while (offset >= place->at + place->bytes) {
         Range piece = next_piece(&place->span);
@@ -52,6 +51,14 @@ seek(Place *place, uint64_t offset)
         place->place = piece.first * place->span.element_bytes;
         place->bytes = piece.count * place->span.element_bytes;
     }
+}
+
+/* To the piece that holds byte @offset of the message, which is not before the present one. */
+DEVICE void
+seek(Place *place, uint64_t offset)
+{
+    if (offset >= place->at + place->bytes)
+        seek_on(place, offset);
 }
 
 /* Byte @offset, counted in the vector; seek() was there. */
@@ -120,7 +127,7 @@ store_local(uint8_t *vector, Place *place, uint64_t offset, uint64_t word, uint3
 /* What a step makes of the word at @offset: of @in, which came, and the local operand; stored here if it is to be.
  * Returns what goes out. */
 template <class T>
-DEVICE uint64_t
+OUT_OF_LINE uint64_t
 pass_word(const Move *move, Place *place, uint64_t offset, uint64_t in)
 {
     uint32_t bytes = word_bytes(move, offset);

@@ -65,7 +65,7 @@ send_mixed(const Move *move, uint64_t offset, uint64_t word)
 }
 
 template <class T>
-DEVICE void
+OUT_OF_LINE void
 carry_mixed(Move *move, Watch *watch)
 {
     uint64_t stride = (uint64_t)TT_GPU_LINE_DATA * blockDim.x;

@@ -2,18 +2,18 @@
 #pragma once
 #include "exec/cuda/sync.cuh"
 
-#define PIECE_BYTES 64
-
 typedef struct {
     uint64_t first, count; /* elements of the vector */
 } Range;
 
 /* total * i / n without overflow; i <= n. */
-DEVICE uint64_t
+OUT_OF_LINE uint64_t
 cut(uint64_t total, uint64_t i, uint64_t n)
 {
-    if (total <= UINT32_MAX && n <= UINT32_MAX)
-        return total * i / n;
+    uint64_t product = total * i;
+
+    if (total <= UINT32_MAX && n <= UINT32_MAX) /* on GPUs, 32 bits are divided much faster */
+        return product <= UINT32_MAX ? (uint32_t)product / (uint32_t)n : product / n;
     if (n <= UINT32_MAX) /* total = q n + r: what is left to divide is r i < n^2 */
         return total / n * i + total % n * i / n;
     return (uint64_t)((unsigned __int128)total * i / n);
@@ -28,14 +28,15 @@ part_of(Range whole, uint64_t i, uint64_t n)
     return part;
 }
 
+/* The same in units of 2^unit elements; the last may be short. */
 DEVICE Range
-aligned_part_of(Range whole, uint64_t i, uint64_t n, uint64_t unit)
+aligned_part_of(Range whole, uint64_t i, uint64_t n, uint32_t unit)
 {
     if (n == 1)
         return whole;
 
-    uint64_t n_units = (whole.count + unit - 1) / unit;
-    uint64_t first = cut(n_units, i, n) * unit, end = cut(n_units, i + 1, n) * unit;
+    uint64_t n_units = (whole.count + (1u << unit) - 1) >> unit;
+    uint64_t first = cut(n_units, i, n) << unit, end = cut(n_units, i + 1, n) << unit;
 
     first = first < whole.count ? first : whole.count;
     end = end < whole.count ? end : whole.count;
@@ -68,7 +69,7 @@ typedef struct {
 } Span;
 
 /* The next contiguous piece, which may be empty; @span has chunks left. */
-DEVICE Range
+OUT_OF_LINE Range
 next_piece(Span *span)
 {
     const TtGpuShape *shape = span->shape;
@@ -84,7 +85,10 @@ next_piece(Span *span)
         span->n_chunks = 0;
         return range;
     }
-    uint64_t unit = PIECE_BYTES / span->element_bytes;
+    uint32_t unit = 6; /* 64 bytes, in elements */
+
+    for (uint32_t bytes = span->element_bytes; bytes > 1; bytes >>= 1)
+        unit--;
 
     range = aligned_part_of(range, span->channel, shape->n_channels, unit);
     range = aligned_part_of(range, span->round, shape->n_rounds, unit);

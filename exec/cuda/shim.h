@@ -12,7 +12,7 @@
 #define __launch_bounds__(n)
 
 #define TT_SHIM_WARP         32
-#define TT_SHIM_SHARED_BYTES 1024
+#define TT_SHIM_SHARED_BYTES 4096
 
 typedef struct {
     unsigned x;

@@ -90,7 +90,7 @@ advance(Pass *pass, uint64_t bytes)
 
 /* By 16 bytes where all that is read and written is aligned alike, the rest by elements. */
 template <class T, class OP>
-DEVICE void
+OUT_OF_LINE void
 pass_piece(Pass pass)
 {
     typedef typename T::Element Element;
@@ -152,7 +152,7 @@ pass_of(const Move *move, uint64_t place, uint64_t at, uint64_t bytes)
 }
 
 template <class T>
-DEVICE void
+OUT_OF_LINE void
 carry_simple(const Move *move)
 {
     Place place = first_place(move);

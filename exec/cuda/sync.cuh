@@ -21,6 +21,7 @@ typedef struct {
 
 #define DEVICE             static __device__ __forceinline__
 #define UNROLL             _Pragma("unroll")
+#define OUT_OF_LINE        static __device__ __noinline__
 #define SHARED(type, name) __shared__ type name
 #define LOOKS_AT_ONCE      1024 /* between looks at the abort word, which is far away: some 0.5 ms */
 #define LOOKS_LONG         4096 /* then the host is told */
@@ -122,9 +123,12 @@ load_line_part(const uint8_t *, Pair seen)
 
 #define DEVICE static inline
 #define UNROLL
-#define SHARED(type, name) type &name = *(type *)tt_shim_shared()
-#define LOOKS_AT_ONCE      1
-#define LOOKS_LONG         64
+#define OUT_OF_LINE static __attribute__((unused))
+#define SHARED(type, name)                                                                         \
+    static_assert(sizeof(type) <= TT_SHIM_SHARED_BYTES, "fits a block's memory");                  \
+    type &name = *(type *)tt_shim_shared()
+#define LOOKS_AT_ONCE 1
+#define LOOKS_LONG    64
 
 #define ACCESS(name, load_order, store_order, type)                                                \
     DEVICE type load_##name(const type *at)                                                        \
@@ -242,6 +246,7 @@ has_warps(void)
 typedef struct {
     const uint32_t *abort;
     TtGpuStatus *status;
+    uint64_t done;     /* steps of this launch; told now and then */
     uint32_t left;     /* a thread has seen the abort word: all leave */
     uint32_t reported; /* status says that it waits */
 } Watch;
@@ -258,6 +263,7 @@ keep_waiting(Watch *watch, uint32_t *looks, uint32_t what, uint32_t peer)
         return false;
     }
     if (*looks >= LOOKS_LONG) {
+        store_relaxed(&watch->status->done, watch->done);
         store_relaxed32(&watch->status->peer, peer);
         store_relaxed32(&watch->status->waits, what + 1);
         store_relaxed32(&watch->reported, 1);

@@ -6,43 +6,66 @@
 #pragma once
 #include "exec/cuda/message.cuh"
 
+/* A program as long as this is kept at hand: each step of a small message costs as much as reading it from afar. */
+#define STEPS_AT_HAND 64
+#define STEPS_UNTOLD  32 /* between writes to the host's status */
+
 /* What a block shares. */
 typedef struct {
     Move move;
     Watch watch;
     bool over; /* no more steps, or to leave */
+    TtGpuLane lane;
+    TtGpuShape shape;
+    TtGpuStep steps[STEPS_AT_HAND];
 } Block;
 
 /* Where the lane stands, and what is recorded of the step. Of thread 0. */
 typedef struct {
     const TtGpuProgram *program;
     const TtGpuLane *lane;
+    const TtGpuStep *steps;
     TtGpuEnd *in, *out; /* of the step; NULL: none */
-    uint64_t round, done;
+    uint64_t round, n_events;
     uint64_t base; /* steps finished in earlier launches, and of how many */
     uint64_t n_launches;
-    uint64_t n_events;
     uint32_t step;
     TtGpuEvent event;
     uint64_t longest_ns, carry_ns;
 } Walk;
 
+/* By all threads, before the walk: those of thread 0 are kept in @block. */
 DEVICE void
-begin_walk(Walk *walk, Block *block, const TtGpuProgram *program, uint32_t which)
+bring_program(Block *block, const TtGpuProgram *program)
 {
-    const TtGpuLane *lane = &program->lanes[which];
-    uint64_t n_steps = lane->n_steps * program->shapes[lane->shape].n_rounds;
+    const TtGpuLane *lane = &program->lanes[blockIdx.x];
+
+    if (threadIdx.x == 0) {
+        block->lane = *lane;
+        block->shape = program->shapes[lane->shape];
+    }
+    for (uint32_t i = threadIdx.x; i < lane->n_steps && lane->n_steps <= STEPS_AT_HAND;
+         i += blockDim.x)
+        block->steps[i] = lane->steps[i];
+}
+
+OUT_OF_LINE void
+begin_walk(Walk *walk, Block *block, const TtGpuProgram *program)
+{
+    const TtGpuLane *lane = &block->lane;
+    uint64_t n_steps = lane->n_steps * block->shape.n_rounds;
 
     walk->program = program;
     walk->lane = lane;
-    walk->round = walk->done = walk->n_events = 0;
+    walk->steps = lane->n_steps <= STEPS_AT_HAND ? block->steps : lane->steps;
+    walk->round = walk->n_events = 0;
     walk->step = 0;
     walk->base = lane->finished ? *lane->finished : 0;
     walk->n_launches = n_steps > 0 ? walk->base / n_steps : 0;
     walk->event.begin_ns = lane->events ? clock_ns() : 0;
     block->watch.abort = program->abort;
     block->watch.status = lane->status;
-    block->watch.left = block->watch.reported = 0;
+    block->watch.done = block->watch.left = block->watch.reported = 0;
     store_relaxed(&lane->status->done, 0);
     store_relaxed32(&lane->status->waits, 0);
 }
@@ -52,7 +75,10 @@ begin_walk(Walk *walk, Block *block, const TtGpuProgram *program, uint32_t which
 DEVICE uint8_t *
 slot_of(const TtGpuEnd *end)
 {
-    return end->memory + TT_GPU_ACK_BYTES + end->count % end->n_slots * end->stride;
+    uint32_t n = end->n_slots;
+    uint64_t slot = (n & (n - 1)) == 0 ? end->count & (n - 1) : end->count % n;
+
+    return end->memory + TT_GPU_ACK_BYTES + slot * end->stride;
 }
 
 /* What thread 0 waits for. */
@@ -82,7 +108,7 @@ record_wait(Walk *walk, uint64_t ns, uint32_t end)
 }
 
 /* FALSE: leave. */
-DEVICE bool
+OUT_OF_LINE bool
 wait_for(Walk *walk, Watch *watch, Wait wait)
 {
     uint64_t begin_ns = 0;
@@ -157,9 +183,8 @@ wait_for_slot(Walk *walk, Watch *watch, uint32_t number)
 
 /* The span of the step in this round: its pieces and bytes. */
 DEVICE void
-measure(Move *move, const Walk *walk, const TtGpuStep *step)
+measure(Move *move, const TtGpuShape *shape, const Walk *walk, const TtGpuStep *step)
 {
-    const TtGpuShape *shape = &walk->program->shapes[walk->lane->shape];
     Span span = { shape,       walk->round,   walk->lane->channel, walk->program->element_bytes,
                   step->chunk, step->n_chunks };
 
@@ -215,15 +240,18 @@ find_slots(Move *move, const Walk *walk)
 
 /* The step is done; the others know. */
 DEVICE void
-step_on(Walk *walk)
+step_on(Walk *walk, Watch *watch)
 {
-    walk->done++;
-    if (walk->lane->finished)
-        store_release_device(walk->lane->finished, walk->base + walk->done);
-    store_relaxed(&walk->lane->status->done, walk->done);
-    if (walk->lane->events)
+    const TtGpuLane *lane = walk->lane;
+
+    watch->done++;
+    if (lane->finished)
+        store_release_device(lane->finished, walk->base + watch->done);
+    if (watch->done % STEPS_UNTOLD == 0)
+        store_relaxed(&lane->status->done, watch->done);
+    if (lane->events)
         walk->event.begin_ns = clock_ns();
-    if (++walk->step < walk->lane->n_steps)
+    if (++walk->step < lane->n_steps)
         return;
     walk->step = 0;
     walk->round++;
@@ -236,21 +264,19 @@ end_of(const Walk *walk, uint32_t number)
 }
 
 /* The next step that moves something, with all it needs in place: FALSE if there is none, or to leave. */
-DEVICE bool
+OUT_OF_LINE bool
 prepare(Walk *walk, Block *block)
 {
-    uint64_t n_rounds = walk->program->shapes[walk->lane->shape].n_rounds;
-
-    while (walk->lane->n_steps > 0 && walk->round < n_rounds) {
-        const TtGpuStep *step = &walk->lane->steps[walk->step];
+    while (walk->lane->n_steps > 0 && walk->round < block->shape.n_rounds) {
+        const TtGpuStep *step = &walk->steps[walk->step];
 
         walk->event.wait_ns = walk->longest_ns = 0;
         walk->event.wait_end = TT_GPU_NO_END;
-        measure(&block->move, walk, step);
+        measure(&block->move, &block->shape, walk, step);
         if (!wait_for_lane(walk, &block->watch, step))
             return false;
         if (block->move.bytes == 0) {
-            step_on(walk);
+            step_on(walk, &block->watch);
             continue;
         }
         walk->in = end_of(walk, step->recv);
@@ -282,7 +308,7 @@ record(Walk *walk, const Move *move, const TtGpuStep *step)
 }
 
 /* All threads have carried their part of the step. */
-DEVICE void
+OUT_OF_LINE void
 hand_over(Walk *walk, Block *block)
 {
     const Move *move = &block->move;
@@ -309,13 +335,14 @@ hand_over(Walk *walk, Block *block)
     }
     stop_reporting(&block->watch);
     if (walk->lane->events)
-        record(walk, move, &walk->lane->steps[walk->step]);
-    step_on(walk);
+        record(walk, move, &walk->steps[walk->step]);
+    step_on(walk, &block->watch);
 }
 
 DEVICE void
-end_walk(const Walk *walk)
+end_walk(const Walk *walk, const Watch *watch)
 {
+    store_relaxed(&walk->lane->status->done, watch->done);
     if (walk->lane->n_events)
         *walk->lane->n_events = walk->n_events;
 }
