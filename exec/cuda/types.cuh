@@ -146,7 +146,7 @@ template <class T> union Elements {
 
 template <class T, class OP>
 DEVICE uint64_t
-combine_word(uint64_t a, uint64_t b)
+combine_word_here(uint64_t a, uint64_t b)
 {
     Elements<T> x, y;
 
@@ -156,6 +156,24 @@ combine_word(uint64_t a, uint64_t b)
     for (unsigned i = 0; i < sizeof x.element / sizeof x.element[0]; i++)
         x.element[i] = combine_element<T, OP>(x.element[i], y.element[i]);
     return x.word;
+}
+
+template <class T, class OP>
+OUT_OF_LINE uint64_t
+combine_word_there(uint64_t a, uint64_t b)
+{
+    return combine_word_here<T, OP>(a, b);
+}
+
+/* Eight conversions and back are long where they are no instructions: once is enough. */
+template <class T, class OP>
+DEVICE uint64_t
+combine_word(uint64_t a, uint64_t b)
+{
+    if constexpr (sizeof(typename T::Element) == 1 && sizeof(typename T::Wide) > 1)
+        return combine_word_there<T, OP>(a, b);
+    else
+        return combine_word_here<T, OP>(a, b);
 }
 
 /* The operation known only now: for loops that wait for each word anyway. */
