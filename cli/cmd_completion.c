@@ -181,7 +181,7 @@ print_bash(void)
           "    -*) ;;\n"
           "    *)\n"
           "        case ${COMP_WORDS[1]} in\n"
-          "        topo) words=\"list show lint draw export\" ;;\n"
+          "        topo) words=\"list discover show lint draw export\" ;;\n"
           "        completion) words=bash ;;\n"
           "        lab) words=\"up exec down list\" ;;\n"
           "        help) words=\"",

@@ -2,6 +2,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/report_fields.h"
+#include "topologies/discover_gpus.h"
 #include "topologies/nccl_draw.h"
 #include "topologies/nccl_lint.h"
 
@@ -24,7 +25,7 @@ usage(GError **error, const char *format, ...)
     problem = g_strdup_vprintf(format, arguments);
     va_end(arguments);
     g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
-                "%s (tutti topo list, or show, lint, draw or export NAME)", problem);
+                "%s (tutti topo list or discover, or show, lint, draw or export NAME)", problem);
     return FALSE;
 }
 
@@ -151,6 +152,15 @@ draw(const TtOptions *options, GError **error)
     return TT_EXIT_GOOD;
 }
 
+static gboolean
+check_format(GError **error)
+{
+    if (!export_format || strcmp(export_format, "ini") == 0 ||
+        strcmp(export_format, "nccl-xml") == 0)
+        return TRUE;
+    return usage(error, "--format %s is not one of nccl-xml, ini", export_format);
+}
+
 static int
 export_topology(const TtOptions *options, GError **error)
 {
@@ -158,11 +168,8 @@ export_topology(const TtOptions *options, GError **error)
     g_autoptr(TtNcclXml) xml = NULL;
     g_autofree char *text = NULL;
 
-    if (export_format && strcmp(export_format, "ini") != 0 &&
-        strcmp(export_format, "nccl-xml") != 0) {
-        usage(error, "--format %s is not one of nccl-xml, ini", export_format);
+    if (!check_format(error))
         return TT_EXIT_GOOD;
-    }
     topo = open_topology(options, error);
     if (topo && export_format && strcmp(export_format, "ini") == 0)
         text = tt_topology_to_ini(topo);
@@ -171,6 +178,58 @@ export_topology(const TtOptions *options, GError **error)
     if (text)
         put(text, error);
     return TT_EXIT_GOOD;
+}
+
+/* --- this machine, with its GPUs ----------------------------------------------------------------
+ */
+
+static void
+say_notes(const GPtrArray *notes)
+{
+    for (guint i = 0; i < notes->len; i++)
+        fprintf(stderr, "tutti topo: note: %s\n", (const char *)notes->pdata[i]);
+}
+
+/* Without GPUs the .ini describes the CPUs, as --topo this does; NCCL's file cannot. */
+static char *
+discover_text(gboolean as_xml, GError **error)
+{
+    const TtDiscovery where = { .root = g_getenv("TUTTI_SYSTEM_ROOT"),
+                                .library = g_getenv("TUTTI_NVML_LIBRARY") };
+    g_autoptr(GPtrArray) notes = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GError) why = NULL;
+    g_autoptr(TtNcclXml) xml = tt_discover_gpus(&where, notes, &why);
+    g_autoptr(TtTopology) topo = NULL;
+
+    say_notes(notes);
+    if (xml)
+        return as_xml ? tt_nccl_xml_to_text(xml) : tt_nccl_xml_to_ini(xml, error);
+    if (as_xml) {
+        g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_HARDWARE, "%s", why->message);
+        return NULL;
+    }
+    fprintf(stderr, "tutti topo: note: %s: only the CPUs are described\n", why->message);
+    topo = tt_topology_open("this", NULL, error);
+    return topo ? tt_topology_to_ini(topo) : NULL;
+}
+
+static gboolean
+discover(const TtOptions *options, GError **error)
+{
+    g_autofree char *text = NULL;
+    gboolean as_xml;
+
+    if (options->arguments[1])
+        return usage(error, "discover takes no \"%s\": it is about this machine",
+                     options->arguments[1]);
+    if (json_wanted)
+        return usage(error, "discover has no --json, show has: tutti topo show FILE --json");
+    if (!check_format(error) || !tt_output_check("-o", output, error))
+        return FALSE;
+    as_xml = export_format ? strcmp(export_format, "nccl-xml") == 0
+                           : output && g_str_has_suffix(output, ".xml");
+    text = discover_text(as_xml, error);
+    return text && put(text, error);
 }
 
 static const struct {
@@ -187,30 +246,36 @@ run_topo(const TtOptions *options, GError **error)
         list(options, error);
         return TT_EXIT_GOOD; /* or what the error says */
     }
+    if (verb && strcmp(verb, "discover") == 0) {
+        discover(options, error);
+        return TT_EXIT_GOOD;
+    }
     for (gsize i = 0; verb && i < G_N_ELEMENTS(verbs); i++)
         if (strcmp(verb, verbs[i].name) == 0)
             return check_arguments(options, error) ? verbs[i].run(options, error) : TT_EXIT_GOOD;
     if (verb)
         usage(error, "cannot \"%s\"", verb);
     else
-        usage(error, "list, show, lint, draw or export is needed");
+        usage(error, "list, discover, show, lint, draw or export is needed");
     return TT_EXIT_GOOD;
 }
 
 static const GOptionEntry entries[] = {
     { "json", 0, 0, G_OPTION_ARG_NONE, &json_wanted, "show, lint: as JSON", NULL },
-    { "output", 'o', 0, G_OPTION_ARG_FILENAME, &output, "draw, export: into FILE, not on stdout",
-      "FILE" },
-    { "format", 0, 0, G_OPTION_ARG_STRING, &export_format, "export: nccl-xml (default) or ini",
-      "FORMAT" },
+    { "output", 'o', 0, G_OPTION_ARG_FILENAME, &output,
+      "draw, export, discover: into FILE, not on stdout", "FILE" },
+    { "format", 0, 0, G_OPTION_ARG_STRING, &export_format,
+      "export: nccl-xml (default) or ini; discover: ini, or as FILE ends", "FORMAT" },
     { NULL },
 };
 
 const TtCommand tt_cmd_topo = {
     .name = "topo",
-    .summary = "list topologies; show, check, draw or export one",
-    .synopsis = "list | show NAME[:NODES] | lint NAME | draw NAME | export NAME",
+    .summary = "list topologies; discover, show, check, draw or export one",
+    .synopsis = "list | discover | show NAME[:NODES] | lint NAME | draw NAME | export NAME",
     .examples = "  tutti topo list\n"
+                "  tutti topo discover -o node.xml           # this machine's GPUs, NVLinks, PCIe "
+                "and NICs\n"
                 "  tutti topo show dgx-h100:16\n"
                 "  tutti topo show dgx-h100:16 --set fabric.oversubscription=2\n"
                 "  tutti topo show this --json\n"

@@ -62,7 +62,7 @@ want 3 "missing-profile" -- $p --profile ./missing-profile.ini
 want 2 "one algorithm" -- predict --topo hosts:4 --algo ring,tree --timeline t.csv
 want 2 "one data type" -- $p -d all --plot x
 
-want 2 "list, show, lint, draw or export is needed" -- topo
+want 2 "list, discover, show, lint, draw or export is needed" -- topo
 want 2 'cannot "dance"' -- topo dance
 want 2 "needs the name" -- topo show
 want 2 "not also" -- topo show hosts:2 hosts:3
