@@ -6,7 +6,8 @@ set(TT_CUDA_ARCHITECTURES "" CACHE STRING
     "Compute capabilities of the kernels, as 80;90;100; a later GPU compiles the PTX of the lowest")
 
 # tutti_cuda(lib): exec/cuda/driver_cuda.c and the kernels, with the toolkit's nvcc and its static runtime, so that the
-# program starts without a driver, too. Each .cu is one nvcc call: the program stays C for CMake. Sets
+# program starts without a driver, too. Each .cu is one nvcc call: the program stays C for CMake, and is linked without
+# a C++ library (-fno-...: what nvcc adds to a kernel would need one; nobody calls it). Sets
 # TT_CUDA_FOUND, and TT_CUDA_WORDS: for what, or why not.
 function(tutti_cuda lib)
   set(TT_CUDA_FOUND FALSE PARENT_SCOPE)
@@ -20,7 +21,7 @@ function(tutti_cuda lib)
     return()
   endif()
   tutti_cuda_architectures(archs words)
-  set(flags -std=c++17 -O3 -I${PROJECT_SOURCE_DIR} ${archs} -Xcompiler=-Wall,-Wextra,-fno-exceptions)
+  set(flags -std=c++17 -O3 -I${PROJECT_SOURCE_DIR} ${archs} -Xcompiler=-Wall,-Wextra,-fno-exceptions,-fno-threadsafe-statics)
   if(TT_WERROR)
     list(APPEND flags -Werror=all-warnings -Xcompiler=-Werror)
   endif()
