@@ -2,7 +2,7 @@
 #include "algos/schedule.h"
 
 /* Per value: the canonical name first, then other spellings in use. */
-typedef const char *Names[6];
+typedef const char *Names[8];
 
 static const Names collective_names[TT_N_COLLECTIVES] = {
     [TT_ALLREDUCE] = { "allreduce", "all-reduce", "ar" },
@@ -20,6 +20,9 @@ static const Names type_names[TT_N_TYPES] = {
     [TT_BFLOAT16] = { "bfloat16", "bf16" },
     [TT_FLOAT32] = { "float", "fp32", "float32", "f32" },
     [TT_FLOAT64] = { "double", "fp64", "float64", "f64" },
+    [TT_FLOAT8E4M3] = { "f8e4m3", "e4m3", "fp8-e4m3", "fp8e4m3", "float8-e4m3", "float8e4m3",
+                        "float8-e4m3fn", "e4m3fn" },
+    [TT_FLOAT8E5M2] = { "f8e5m2", "e5m2", "fp8-e5m2", "fp8e5m2", "float8-e5m2", "float8e5m2" },
 };
 
 static const Names redop_names[TT_N_REDOPS] = {
@@ -80,7 +83,7 @@ tt_redop_name(TtRedop redop)
 guint
 tt_type_bytes(TtType type)
 {
-    static const guint8 bytes[TT_N_TYPES] = { 1, 4, 8, 2, 2, 4, 8 };
+    static const guint8 bytes[TT_N_TYPES] = { 1, 4, 8, 2, 2, 4, 8, 1, 1 };
 
     return bytes[type];
 }

@@ -23,6 +23,8 @@ typedef enum {
     TT_BFLOAT16,
     TT_FLOAT32,
     TT_FLOAT64,
+    TT_FLOAT8E4M3, /* largest 448, no infinity; OCP's OFP8, as all accelerators have it */
+    TT_FLOAT8E5M2, /* largest 57344 */
     TT_N_TYPES
 } TtType;
 

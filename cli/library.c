@@ -292,8 +292,8 @@ tt_library_op(const TtLibrary *library, const TtCase *c)
         .func = library->func,
         .bytes = c->bytes,
         .type_bytes = tt_type_bytes(c->type),
-        .is_float = c->type == TT_FLOAT16 || c->type == TT_BFLOAT16 || c->type == TT_FLOAT32 ||
-                    c->type == TT_FLOAT64,
+        .is_float = c->type != TT_INT8 && c->type != TT_INT32 && c->type != TT_INT64,
+        .is_fp8 = c->type == TT_FLOAT8E4M3 || c->type == TT_FLOAT8E5M2,
         .op_is_sum = c->redop == TT_SUM,
         .op_is_min_max = c->redop == TT_MIN || c->redop == TT_MAX,
         .op_is_avg = c->redop == TT_AVG,

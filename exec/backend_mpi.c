@@ -112,6 +112,8 @@ static const int mpi_types[TT_N_TYPES] = {
     [TT_BFLOAT16] = -1,
     [TT_FLOAT32] = TT_MPI_FLOAT32,
     [TT_FLOAT64] = TT_MPI_FLOAT64,
+    [TT_FLOAT8E4M3] = -1,
+    [TT_FLOAT8E5M2] = -1,
 };
 static const int mpi_ops[TT_N_REDOPS] = { [TT_SUM] = TT_MPI_SUM,
                                           [TT_PROD] = TT_MPI_PROD,

@@ -6,16 +6,24 @@
 /* Integers a float type holds exactly: 2^(bits of its significand). */
 static const guint64 exact_limit[TT_N_TYPES] = {
     [TT_INT8] = 127, /* where sums must not wrap */
-    [TT_FLOAT16] = 2048, [TT_BFLOAT16] = 256, [TT_FLOAT32] = 1 << 24, [TT_FLOAT64] = 1 << 24,
+    [TT_FLOAT16] = 2048,    [TT_BFLOAT16] = 256,  [TT_FLOAT32] = 1 << 24,
+    [TT_FLOAT64] = 1 << 24, [TT_FLOAT8E4M3] = 16, [TT_FLOAT8E5M2] = 8,
 };
 
-/* Products of at most 2^12 in magnitude fit every float type. */
-#define MOST_TWOS 12
+/* Products of at most 2^12 in magnitude fit every float type but e4m3, which ends at 448. */
+#define MOST_TWOS      12
+#define MOST_TWOS_E4M3 8
 
 static gboolean
 is_integer(TtType type)
 {
     return type == TT_INT8 || type == TT_INT32 || type == TT_INT64;
+}
+
+static gboolean
+is_float8(TtType type)
+{
+    return type == TT_FLOAT8E4M3 || type == TT_FLOAT8E5M2;
 }
 
 /* Eight bits that look random, different for neighbours in rank and element. */
@@ -31,9 +39,11 @@ noise(guint rank, guint64 element)
 
 /* How values are drawn for one call. */
 typedef struct {
-    enum { ANY, ODD, SMALL, SPARSE, SIGNED_TWOS } kind;
-    guint64 stride; /* SPARSE, SIGNED_TWOS: one rank in this many has a value of its own */
-    guint64 salt;   /* added to the element's number */
+    enum { ANY, FEW, ODD, SMALL, SPARSE, SIGNED_TWOS } kind;
+    guint64
+        stride;   /* SPARSE, SIGNED_TWOS: one rank in this many has a value of its own; FEW: values
+                       are -stride .. stride - 1 */
+    guint64 salt; /* added to the element's number */
 } Draw;
 
 /* Above every element there can be memory for. */
@@ -44,15 +54,18 @@ choose_draw(const TtPlan *plan, gboolean sums_fit)
 {
     TtType type = plan->spec.type;
     TtRedop redop = plan->spec.redop;
-    guint64 P = plan->spec.n_ranks;
+    guint64 P = plan->spec.n_ranks, most_twos = type == TT_FLOAT8E4M3 ? MOST_TWOS_E4M3 : MOST_TWOS;
 
+    if (is_float8(type) &&
+        (!tt_collective_reduces(plan->spec.collective) || redop == TT_MIN || redop == TT_MAX))
+        return (Draw){ FEW, exact_limit[type] };
     if (!tt_collective_reduces(plan->spec.collective) || redop == TT_MIN || redop == TT_MAX)
         return (Draw){ ANY, 1 };
     if (is_integer(type) && !(sums_fit && redop == TT_SUM &&
                               exact_limit[type])) /* odd factors, else int8 products are mostly 0 */
         return (Draw){ redop == TT_PROD ? ODD : ANY, 1 };
     if (redop == TT_PROD)
-        return (Draw){ SIGNED_TWOS, (P + MOST_TWOS - 1) / MOST_TWOS };
+        return (Draw){ SIGNED_TWOS, (P + most_twos - 1) / most_twos };
     if (3 * P <= exact_limit[type])
         return (Draw){ SMALL, 1 };
     return (Draw){ SPARSE, (P + exact_limit[type] - 1) / exact_limit[type] };
@@ -72,6 +85,7 @@ draw(Draw d, guint rank, guint64 element)
 
     switch (d.kind) {
     case ANY: return (gint)bits - 128;
+    case FEW: return (gint)(bits % (2 * d.stride)) - (gint)d.stride;
     case ODD: return ((gint)bits - 128) | 1;
     case SMALL: return bits & 3;
     case SPARSE: return (rank + element) % d.stride == 0;
@@ -83,11 +97,14 @@ draw(Draw d, guint rank, guint64 element)
 /* --- the formats -------------------------------------------------------------------------------
  */
 
+/* Of 16 and of 8 bits. */
 typedef struct {
     gint significand_bits, least_exponent, exponent_bits;
+    gboolean endless; /* no infinity: the largest exponent has values as others have, and one NaN */
 } Format;
 
-static const Format half_format = { 11, -24, 5 }, bfloat_format = { 8, -133, 8 };
+static const Format half_format = { 11, -24, 5, FALSE }, bfloat_format = { 8, -133, 8, FALSE },
+                    e4m3_format = { 4, -9, 4, TRUE }, e5m2_format = { 3, -16, 5, FALSE };
 
 /* The nearest value of the format, ties to even; magnitudes here never reach infinity. */
 static double
@@ -104,11 +121,11 @@ round_to(double value, Format f)
 
 /* Bits of a value the format holds exactly. */
 static guint16
-encode16(double value, Format f)
+encode(double value, Format f)
 {
     gint stored = f.significand_bits - 1, exponent, bias = (1 << (f.exponent_bits - 1)) - 1;
     double fraction = frexp(fabs(value), &exponent); /* 0.5 .. 1 */
-    guint16 sign = signbit(value) ? 0x8000 : 0;
+    guint16 sign = signbit(value) ? 1 << (f.exponent_bits + stored) : 0;
 
     if (value == 0)
         return sign;
@@ -119,25 +136,33 @@ encode16(double value, Format f)
 }
 
 static double
-decode16(guint16 bits, Format f)
+decode(guint16 bits, Format f)
 {
     gint stored = f.significand_bits - 1, bias = (1 << (f.exponent_bits - 1)) - 1;
-    gint exponent = (bits & 0x7fff) >> stored;
+    guint16 sign = 1 << (f.exponent_bits + stored);
+    gint exponent = (bits & (sign - 1)) >> stored;
     double fraction = bits & ((1 << stored) - 1), value;
 
-    if (exponent == (1 << f.exponent_bits) - 1)
+    if (f.endless && (bits & (sign - 1)) == sign - 1)
+        value = NAN;
+    else if (!f.endless && exponent == (1 << f.exponent_bits) - 1)
         value = fraction ? NAN : INFINITY;
     else if (exponent == 0)
         value = ldexp(fraction, f.least_exponent);
     else
         value = ldexp(fraction + (1 << stored), exponent - bias - stored);
-    return bits & 0x8000 ? -value : value;
+    return bits & sign ? -value : value;
 }
 
 static Format
 format_of(TtType type)
 {
-    return type == TT_FLOAT16 ? half_format : bfloat_format;
+    switch (type) {
+    case TT_FLOAT16: return half_format;
+    case TT_BFLOAT16: return bfloat_format;
+    case TT_FLOAT8E4M3: return e4m3_format;
+    default: return e5m2_format;
+    }
 }
 
 double
@@ -149,7 +174,9 @@ tt_pattern_read(TtType type, gconstpointer data, guint64 i)
     case TT_INT64: return (double)((const gint64 *)data)[i];
     case TT_FLOAT32: return ((const float *)data)[i];
     case TT_FLOAT64: return ((const double *)data)[i];
-    default: return decode16(((const guint16 *)data)[i], format_of(type));
+    case TT_FLOAT8E4M3:
+    case TT_FLOAT8E5M2: return decode(((const guint8 *)data)[i], format_of(type));
+    default: return decode(((const guint16 *)data)[i], format_of(type));
     }
 }
 
@@ -157,14 +184,16 @@ tt_pattern_read(TtType type, gconstpointer data, guint64 i)
 static void
 make_codes(TtType type, guint16 codes[256])
 {
-    for (gint v = -128; v < 128; v++)
-        codes[v + 128] = encode16(v, format_of(type));
+    gint most = is_float8(type) ? (gint)exact_limit[type] : 128;
+
+    for (gint v = -most; v < most; v++)
+        codes[v + 128] = encode(v, format_of(type));
 }
 
 static void
 fill(const TtPlan *plan, Draw d, guint rank, TtRange range, gpointer data)
 {
-    guint16 codes[256];
+    guint16 codes[256] = { 0 };
 
 #define FILL(type, expression)                                                                     \
     for (guint64 i = 0; i < range.count; i++) {                                                    \
@@ -179,6 +208,8 @@ fill(const TtPlan *plan, Draw d, guint rank, TtRange range, gpointer data)
     case TT_INT64: FILL(gint64, v);
     case TT_FLOAT32: FILL(float, v);
     case TT_FLOAT64: FILL(double, v);
+    case TT_FLOAT8E4M3:
+    case TT_FLOAT8E5M2: make_codes(plan->spec.type, codes); FILL(guint8, codes[v + 128]);
     default: make_codes(plan->spec.type, codes); FILL(guint16, codes[v + 128]);
     }
 #undef FILL
@@ -250,9 +281,31 @@ equals(TtType type, gconstpointer data, guint64 i, gint64 sum, gint64 divisor)
     return tt_pattern_read(type, data, i) == round_to((float)sum / (float)divisor, format_of(type));
 }
 
-static guint64
-count_wrong(const TtPlan *plan, Draw d, TtRange range, gconstpointer data)
+/* Bits of significand of a float type. */
+static gint
+significand_bits(TtType type)
 {
+    return type == TT_FLOAT64 ? 53 : type == TT_FLOAT32 ? 24 : format_of(type).significand_bits;
+}
+
+/* 1/n, each product with it and each sum are rounded: n + 1 times half a unit of the last place, and as
+ * often half the least subnormal. No input is negative, so no error is larger than that of the result. */
+static gboolean
+is_rounded_average(TtType type, gconstpointer data, guint64 i, gint64 sum, gint64 n)
+{
+    double got = tt_pattern_read(type, data, i), want = (double)sum / (double)n;
+    double relative = ldexp((double)(n + 1), -significand_bits(type));
+    double least =
+        type >= TT_FLOAT32 && type <= TT_FLOAT64 ? 0 : ldexp(1, format_of(type).least_exponent);
+
+    return fabs(got - want) <= relative * want + least * (double)(n + 1) / 2;
+}
+
+static guint64
+count_wrong(const TtPlan *plan, Draw d, TtRange range, gconstpointer data, gboolean rounded)
+{
+    TtType type = plan->spec.type;
+
     gboolean reduces = tt_collective_reduces(plan->spec.collective);
     gint64 divisor = reduces && plan->spec.redop == TT_AVG ? plan->spec.n_ranks : 1;
     guint64 wrong = 0;
@@ -266,7 +319,10 @@ count_wrong(const TtPlan *plan, Draw d, TtRange range, gconstpointer data)
             expected = combine_all(plan, d, element);
         else
             expected = draw(d, owner = owner_of(plan, element, owner), element);
-        wrong += !equals(plan->spec.type, data, i, expected, divisor);
+        if (rounded && divisor > 1 && !is_integer(type))
+            wrong += !is_rounded_average(type, data, i, expected, divisor);
+        else
+            wrong += !equals(type, data, i, expected, divisor);
     }
     return wrong;
 }
@@ -274,11 +330,17 @@ count_wrong(const TtPlan *plan, Draw d, TtRange range, gconstpointer data)
 guint64
 tt_pattern_count_wrong(const TtPlan *plan, guint salt, TtRange range, gconstpointer data)
 {
-    return count_wrong(plan, salted(choose_draw(plan, FALSE), salt), range, data);
+    return count_wrong(plan, salted(choose_draw(plan, FALSE), salt), range, data, FALSE);
 }
 
 guint64
 tt_pattern_count_wrong_fitting(const TtPlan *plan, TtRange range, gconstpointer data)
 {
-    return count_wrong(plan, choose_draw(plan, TRUE), range, data);
+    return count_wrong(plan, choose_draw(plan, TRUE), range, data, FALSE);
+}
+
+guint64
+tt_pattern_count_wrong_rounded(const TtPlan *plan, TtRange range, gconstpointer data)
+{
+    return count_wrong(plan, choose_draw(plan, FALSE), range, data, TRUE);
 }

@@ -20,5 +20,9 @@ guint64 tt_pattern_count_wrong(const TtPlan *plan, guint salt, TtRange range, gc
 void tt_pattern_fill_fitting(const TtPlan *plan, guint rank, TtRange range, gpointer data);
 guint64 tt_pattern_count_wrong_fitting(const TtPlan *plan, TtRange range, gconstpointer data);
 
+/* As the first, but an average of floats may be off by as much as rounding allows where every rank's share is
+ * divided before it is added, as NCCL does. */
+guint64 tt_pattern_count_wrong_rounded(const TtPlan *plan, TtRange range, gconstpointer data);
+
 /* The value of one element as stored, widened: for tests. */
 double tt_pattern_read(TtType type, gconstpointer data, guint64 i);

@@ -1,8 +1,8 @@
 /* reduce.h - the element-wise kernels: reductions and copies, for the widest vector unit here.
  *
  * All sizes are bytes, multiples of the element size. A destination may be one of the operands, but
- * must not overlap them otherwise. Floats of 16 bits are widened to 32, combined, and rounded to
- * nearest even. Integers wrap. TT_AVG reduces as TT_SUM and is divided at the end, by scale().
+ * must not overlap them otherwise. Floats of 16 and 8 bits are widened to 32, combined, and rounded to
+ * nearest even; those of 8 bits saturate at the largest finite value (a NaN stays one). Integers wrap. TT_AVG reduces as TT_SUM and is divided at the end, by scale().
  */
 #pragma once
 #include "algos/types.h"

@@ -32,7 +32,7 @@ want 0 - -- predict --topo hosts:4 -b 0 --algo ring
 want 0 - -- predict --topo hosts:4 -b 4 -e 20 -i 8 --algo ring -d half -o max
 [ "$(grep -c ' half     max' stdout)" -eq 3 ] || fail "step: $(cat stdout)"
 want 0 - -- predict --topo hosts:4 -b 64 --algo ring -d all -o all
-[ "$(grep -vc '^#' stdout)" -eq 35 ] || fail "7 types x 5 reductions"
+[ "$(grep -vc '^#' stdout)" -eq 45 ] || fail "9 types x 5 reductions"
 
 # CSV: the names are the design's.
 want 0 - -- $sweep --csv

@@ -15,7 +15,14 @@ awk '!/^#/ { if ($9 != "N/A") bad = 1 } END { exit bad }' stdout || fail "-c 0: 
 grep -q "Out of bounds" stdout && fail "-c 0 cannot know of wrong values"
 want 0 - -- run --ranks 1 -b 1K --algo ring -n 1
 want 0 - -- run --ranks 3 -b 20 --algo ring -n 1 -d all -o all
-[ "$(grep -vc '^#' stdout)" -eq 35 ] || fail "types x reductions: $(cat stdout)"
+[ "$(grep -vc '^#' stdout)" -eq 45 ] || fail "types x reductions: $(cat stdout)"
+for ranks in 2 3 4; do
+    for collective in allreduce reduce-scatter allgather broadcast reduce; do
+        want 0 - -- run --ranks $ranks -b 1000 --algo ring -n 1 -o all --collective $collective -d f8e4m3,FP8_e5m2
+    done
+    want 0 - -- run --ranks $ranks -b 1000 --algo ring,tree,direct -n 1 -o all -d e4m3,float8_e5m2
+    [ "$(grep -c ' f8e4m3 ' stdout)" -eq 15 ] || fail "fp8 on $ranks ranks: $(cat stdout)"
+done
 for collective in reduce-scatter allgather broadcast reduce; do
     want 0 - -- run --ranks 3 -b 1K --algo ring -n 1 --collective $collective
 done

@@ -10,7 +10,7 @@
 #define MOST_BYTES 2048
 #define GUARD      64 /* bytes around a destination that must stay as they are */
 
-/* --- 16-bit floats by search ------------------------------------------------------------------- */
+/* --- floats of 16 and 8 bits by search --------------------------------------------------------- */
 
 static gboolean
 is_half(TtType type)
@@ -18,32 +18,48 @@ is_half(TtType type)
     return type == TT_FLOAT16 || type == TT_BFLOAT16;
 }
 
-static guint16
-infinity_of(TtType type)
+static gboolean
+is_float8(TtType type)
 {
-    return type == TT_FLOAT16 ? 0x7c00 : 0x7f80;
+    return type == TT_FLOAT8E4M3 || type == TT_FLOAT8E5M2;
 }
 
-/* The value of a magnitude; infinity counts as the next step after the largest: 2^16 or 2^128. */
+/* The first magnitude that is not finite: infinity, or e4m3's NaN, which stands for the next step
+ * after the largest. */
+static guint16
+end_of(TtType type)
+{
+    switch (type) {
+    case TT_FLOAT16: return 0x7c00;
+    case TT_BFLOAT16: return 0x7f80;
+    case TT_FLOAT8E4M3: return 0x7f;
+    default: return 0x7c;
+    }
+}
+
 static double
 magnitude(TtType type, guint16 bits)
 {
-    if (bits == infinity_of(type))
-        return type == TT_FLOAT16 ? 0x1p16 : 0x1p128;
-    return tt_pattern_read(type, &bits, 0);
+    guint8 byte = (guint8)bits;
+
+    if (bits == end_of(type))
+        return type == TT_FLOAT8E4M3 ? 480 : type == TT_BFLOAT16 ? 0x1p128 : 0x1p16;
+    return tt_pattern_read(type, is_float8(type) ? (gconstpointer)&byte : &bits, 0);
 }
 
-/* To nearest, ties to even, by bisection over all magnitudes: they are ordered as their bits. */
+/* To nearest, ties to even, by bisection over all magnitudes: they are ordered as their bits. What is
+ * too large for 8 bits becomes the largest. */
 static guint16
-round_half(TtType type, double value)
+round_narrow(TtType type, double value)
 {
-    guint16 sign = signbit(value) ? 0x8000 : 0, low = 0, high = infinity_of(type);
+    guint16 sign = signbit(value) ? (is_float8(type) ? 0x80 : 0x8000) : 0;
+    guint16 low = 0, high = end_of(type), most = is_float8(type) ? high - 1 : high;
     double x = fabs(value);
 
     if (isnan(value))
-        return infinity_of(type) | 0x40;
+        return is_float8(type) ? 0x7f : high | 0x40;
     if (x >= magnitude(type, high))
-        return sign | high;
+        return sign | most;
     while (high - low > 1) {
         guint16 middle = (low + high) / 2;
 
@@ -52,11 +68,11 @@ round_half(TtType type, double value)
         else
             high = middle;
     }
-    if (x - magnitude(type, low) > magnitude(type, high) - x)
-        return sign | high;
     if (x - magnitude(type, low) < magnitude(type, high) - x)
-        return sign | low;
-    return sign | (low % 2 == 0 ? low : high);
+        high = low;
+    else if (x - magnitude(type, low) == magnitude(type, high) - x)
+        high = low % 2 == 0 ? low : high;
+    return sign | MIN(high, most);
 }
 
 /* --- the reference ----------------------------------------------------------------------------- */
@@ -88,7 +104,10 @@ reference(TtType type, TtRedop redop, gpointer dst, gconstpointer a, gconstpoint
     default: {
         float x = (float)tt_pattern_read(type, a, i), y = (float)tt_pattern_read(type, b, i);
 
-        ((guint16 *)dst)[i] = round_half(type, COMBINE(x, y));
+        if (is_float8(type))
+            ((guint8 *)dst)[i] = (guint8)round_narrow(type, COMBINE(x, y));
+        else
+            ((guint16 *)dst)[i] = round_narrow(type, COMBINE(x, y));
     }
     }
 #undef INTEGER
@@ -126,6 +145,11 @@ randomize(GRand *random, TtType type, guint8 *data, gsize bytes)
                 break;
             case TT_BFLOAT16:
                 ((guint16 *)(gpointer)(data + i))[k] = 0x3f00 + g_rand_int_range(random, 0, 0x100);
+                break;
+            case TT_FLOAT8E4M3:
+            case TT_FLOAT8E5M2:
+                data[i + k] = (guint8)((type == TT_FLOAT8E4M3 ? 0x30 : 0x38) +
+                                       g_rand_int_range(random, 0, 0x10));
                 break;
             default: break;
             }
@@ -264,6 +288,79 @@ every_half_survives_the_round_trip(void)
         }
 }
 
+/* OCP's table of values, by hand. */
+static void
+eight_bits_mean_what_they_should(void)
+{
+    static const struct {
+        TtType type;
+        guint8 bits;
+        double value;
+    } rows[] = {
+        { TT_FLOAT8E4M3, 0x00, 0 },          { TT_FLOAT8E4M3, 0x01, 0x1p-9 },
+        { TT_FLOAT8E4M3, 0x07, 7 * 0x1p-9 }, { TT_FLOAT8E4M3, 0x08, 0x1p-6 },
+        { TT_FLOAT8E4M3, 0x38, 1 },          { TT_FLOAT8E4M3, 0xc1, -2.25 },
+        { TT_FLOAT8E4M3, 0x78, 256 },        { TT_FLOAT8E4M3, 0x7e, 448 },
+        { TT_FLOAT8E4M3, 0x7f, NAN },        { TT_FLOAT8E4M3, 0xff, NAN },
+        { TT_FLOAT8E5M2, 0x01, 0x1p-16 },    { TT_FLOAT8E5M2, 0x03, 3 * 0x1p-16 },
+        { TT_FLOAT8E5M2, 0x04, 0x1p-14 },    { TT_FLOAT8E5M2, 0x3c, 1 },
+        { TT_FLOAT8E5M2, 0xc1, -2.5 },       { TT_FLOAT8E5M2, 0x7b, 57344 },
+        { TT_FLOAT8E5M2, 0xfc, -INFINITY },  { TT_FLOAT8E5M2, 0x7d, NAN },
+    };
+
+    for (guint r = 0; r < G_N_ELEMENTS(rows); r++) {
+        double got = tt_pattern_read(rows[r].type, &rows[r].bits, 0);
+
+        CHECK(got == rows[r].value || (isnan(got) && isnan(rows[r].value)), "%s %02x: %g",
+              tt_type_name(rows[r].type), rows[r].bits, got);
+    }
+}
+
+/* Every pair of bytes there is, among them NaNs, infinities, subnormals and sums that are too large. */
+static void
+every_pair_of_eight_bits(void)
+{
+    static guint8 a[65536], b[65536], dst[65536], want[65536];
+
+    for (guint i = 0; i < 65536; i++) {
+        a[i] = (guint8)(i >> 8);
+        b[i] = (guint8)i;
+    }
+    for (TtType type = TT_FLOAT8E4M3; type <= TT_FLOAT8E5M2; type++)
+        for (guint redop = 0; redop < TT_AVG; redop++) {
+            for (guint i = 0; i < 65536; i++)
+                reference(type, redop, want, a, b, i);
+            for (guint u = 0; tt_reduce_units()[u]; u++) {
+                tt_reduce_units()[u]->reduce[type][redop](dst, a, b, sizeof dst);
+                CHECK(count_different(type, dst, want, sizeof dst) == 0, "%s %s %s: %u differ",
+                      tt_reduce_units()[u]->name, tt_type_name(type), tt_redop_name(redop),
+                      count_different(type, dst, want, sizeof dst));
+            }
+        }
+}
+
+static void
+every_eight_bits_are_divided(void)
+{
+    static const guint64 divisors[] = { 1, 2, 3, 5, 7, 8, 33, 1000, 100000 };
+    guint8 dst[256], want[256];
+
+    for (TtType type = TT_FLOAT8E4M3; type <= TT_FLOAT8E5M2; type++)
+        for (guint n = 0; n < G_N_ELEMENTS(divisors); n++)
+            for (guint u = 0; tt_reduce_units()[u]; u++) {
+                for (guint i = 0; i < 256; i++) {
+                    dst[i] = (guint8)i;
+                    want[i] = (guint8)round_narrow(type, (float)tt_pattern_read(type, dst, i) /
+                                                             (float)divisors[n]);
+                }
+                tt_reduce_units()[u]->scale[type](dst, divisors[n], sizeof dst);
+                CHECK(count_different(type, dst, want, sizeof dst) == 0,
+                      "%s %s / %" G_GUINT64_FORMAT ": %u differ", tt_reduce_units()[u]->name,
+                      tt_type_name(type), divisors[n],
+                      count_different(type, dst, want, sizeof dst));
+            }
+}
+
 static void
 averages_truncate_or_round(void)
 {
@@ -316,6 +413,10 @@ main(void)
     CU_TestInfo tests[] = { { "kernels agree with plain C", kernels_agree_with_plain_c },
                             { "copies copy", copies_copy },
                             { "every half survives", every_half_survives_the_round_trip },
+                            { "eight bits mean what they should",
+                              eight_bits_mean_what_they_should },
+                            { "every pair of eight bits", every_pair_of_eight_bits },
+                            { "every eight bits are divided", every_eight_bits_are_divided },
                             { "averages truncate or round", averages_truncate_or_round },
                             { "the environment chooses", the_environment_chooses },
                             CU_TEST_INFO_NULL };
