@@ -446,19 +446,22 @@ run_run(const TtOptions *options, GError **error)
 
 static const GOptionEntry entries[] = {
     { "backend", 0, 0, G_OPTION_ARG_FILENAME, &backend_name,
-      "whose collectives: tutti (default), or mpi, under mpirun", "NAME" },
+      "whose collectives: tutti (default); nccl, on GPUs; mpi, under mpirun", "NAME" },
     { NULL },
 };
 
 const TtCommand tt_cmd_run = {
     .name = "run",
     .summary = "run a collective on real ranks, here or on many machines, check the data, time it",
-    .examples = "  tutti run --ranks 2 -b 1K -e 64M -f 4 --algo ring,tree\n"
-                "  tutti run --ranks 4 -b 8 -e 1M -f 8 -d all -o all\n"
-                "  tutti run --ranks 4 -b 1M --groups 2 --in-flight 3 --arrivals\n"
-                "  tutti run --ranks 2 -b 1M --algo double-tree --trace tree.json\n"
-                "      what happened when, to be opened at ui.perfetto.dev\n"
-                "  mpirun -np 4 tutti run --backend mpi -b 8 -e 64M -f 4\n",
+    .examples =
+        "  tutti run --ranks 2 -b 1K -e 64M -f 4 --algo ring,tree\n"
+        "  tutti run --ranks 4 -b 8 -e 1M -f 8 -d all -o all\n"
+        "  tutti run --ranks 4 -b 1M --groups 2 --in-flight 3 --arrivals\n"
+        "  tutti run --ranks 2 -b 1M --algo double-tree --trace tree.json\n"
+        "      what happened when, to be opened at ui.perfetto.dev\n"
+        "  mpirun -np 4 tutti run --backend mpi -b 8 -e 64M -f 4\n"
+        "  tutti run --backend nccl -b 8 -e 8G -f 2\n"
+        "      NCCL's collectives on all GPUs of this machine; over more: torchrun, srun, mpirun\n",
     .options = TT_OPTIONS_SIZES | TT_OPTIONS_CALL | TT_OPTIONS_PLAN | TT_OPTIONS_RANKS |
                TT_OPTIONS_MEASURE | TT_OPTIONS_ROWS | TT_OPTIONS_TRACE | TT_OPTIONS_NETWORK |
                TT_OPTIONS_ITERATIONS,

@@ -3,6 +3,7 @@
 #include "cli/progress.h"
 #include "cli/run_rows.h"
 #include "cli/table.h"
+#include "cli/team.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,8 @@ typedef struct {
     const TtBackend *backend;
     gpointer self;
     TtBackendPlace place;
-    TtReport *report; /* NULL unless this is rank 0 */
+    TtTeamSetup setup; /* of a backend that meets */
+    TtReport *report;  /* NULL unless this is rank 0 */
     TtRunRows rows;
     TtProgress progress;
 } Run;
@@ -23,6 +25,8 @@ typedef struct {
     gint32 pid;
     char host[60];
 } Home;
+
+#define MOST_RANKS_SHOWN 16
 
 const TtBackend *
 tt_run_backend_named(const char *name, GError **error)
@@ -40,6 +44,17 @@ tt_run_backend_named(const char *name, GError **error)
 
 /* --- what can be asked ------------------------------------------------------------------------- */
 
+/* Options that say where the ranks are, which a launcher of the backend's own says; NULL if none was given. */
+static const char *
+meeting_option(const TtOptions *options)
+{
+    return options->n_ranks     ? "--ranks"
+           : options->meet      ? "--meet"
+           : options->hostfile  ? "--hostfile"
+           : options->interface ? "--interface"
+                                : NULL;
+}
+
 /* Options that say how our own executor works; NULL if none was given. */
 static const char *
 foreign_option(const TtOptions *options)
@@ -50,7 +65,6 @@ foreign_option(const TtOptions *options)
            : options->slots                        ? "--slots"
            : options->chunk_bytes != TT_CHUNK_AUTO ? "--chunk-bytes"
            : options->group                        ? "--group"
-           : options->n_ranks                      ? "--ranks"
            : !options->pin                         ? "--no-pin"
            : options->per_iteration                ? "--per-iteration"
            : options->arrivals                     ? "--arrivals"
@@ -59,9 +73,6 @@ foreign_option(const TtOptions *options)
            : options->start_offset                 ? "--start-offset"
            : options->fault                        ? "--fault"
            : options->checksum                     ? "--checksum"
-           : options->meet                         ? "--meet"
-           : options->hostfile                     ? "--hostfile"
-           : options->interface                    ? "--interface"
            : options->trace_file                   ? "--trace"
            : options->timeline_file                ? "--timeline"
                                                    : NULL;
@@ -87,6 +98,8 @@ check_options(const Run *r, GError **error)
 {
     const char *option = foreign_option(r->options);
 
+    if (!option && !r->backend->meets)
+        option = meeting_option(r->options);
     if (!option)
         return TRUE;
     g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE, "%s does not apply to --backend %s: %s",
@@ -102,7 +115,7 @@ check_cases(const Run *r, const GArray *cases, GError **error)
     for (guint i = 0; i < cases->len; i++) {
         g_autoptr(TtPlan) call = describe_call(r, &g_array_index(cases, TtCase, i), error);
 
-        if (!call || !r->backend->supports(&call->spec, error))
+        if (!call || !r->backend->supports(r->self, &call->spec, error))
             return FALSE;
     }
     return r->place.rank != 0 || tt_outlets_check(r->options, error);
@@ -145,6 +158,15 @@ all_agree(const Run *r, const GArray *cases, GError **error)
 
 /* --- the run ----------------------------------------------------------------------------------- */
 
+/* How its ranks were found; "" if that is its own launcher's affair. */
+static const char *
+launched_by(const Run *r)
+{
+    if (!r->backend->meets)
+        return "";
+    return g_str_equal(r->setup.launch.source, "fork") ? "one process" : r->setup.launch.source;
+}
+
 static gboolean
 print_heading(const Run *r, GError **error)
 {
@@ -160,18 +182,25 @@ print_heading(const Run *r, GError **error)
     tt_report_set_topology(r->report, r->backend->name, r->place.n_ranks, 0);
     tt_report_config(r->report, "backend", "%s", r->backend->name);
     tt_report_config(r->report, "library", "%s", r->place.library);
+    if (r->place.settings[0])
+        tt_report_config(r->report, "environment", "%s", r->place.settings);
     tt_report_config_number(r->report, "iterations", options->iterations);
     tt_report_config_number(r->report, "warmup", options->warmup);
     tt_report_config_number(r->report, "check", options->check);
     tt_report_comment(r->report, "tutti %s run: %s", TT_VERSION,
                       tt_collective_name(options->collective));
-    tt_report_comment(r->report, "ranks %u backend %s iterations %u warmup %u validation %d",
-                      r->place.n_ranks, r->backend->name, options->iterations, options->warmup,
-                      options->check);
+    tt_report_comment(r->report, "ranks %u%s%s backend %s iterations %u warmup %u validation %d",
+                      r->place.n_ranks, r->backend->meets ? " by " : "", launched_by(r),
+                      r->backend->name, options->iterations, options->warmup, options->check);
     tt_report_comment(r->report, "library %s", r->place.library);
-    for (guint rank = 0; rank < MIN(r->place.n_ranks, 16); rank++)
-        tt_report_comment(r->report, " Rank %2u Pid %6d on %s", rank, homes[rank].pid,
-                          homes[rank].host);
+    if (r->place.settings[0])
+        tt_report_comment(r->report, "environment %s", r->place.settings);
+    for (guint rank = 0; rank < MIN(r->place.n_ranks, MOST_RANKS_SHOWN); rank++) {
+        const char *more = r->backend->describe ? r->backend->describe(r->self, rank) : NULL;
+
+        tt_report_comment(r->report, " Rank %2u Pid %6d on %s%s%s", rank, homes[rank].pid,
+                          homes[rank].host, more ? " " : "", more ? more : "");
+    }
     if (tt_report_is_table(r->report))
         tt_print_run_header();
     fflush(stdout);
@@ -238,14 +267,46 @@ run_all(Run *r, GError **error)
     return r->rows.n_wrong ? TT_EXIT_FAILED : TT_EXIT_GOOD;
 }
 
-/* Rank 0 speaks for all; of what one rank alone knows, that one speaks. */
+/* Rank 0 speaks for all; of what one process alone knows, that one speaks. */
 static int
 say_once(const TtBackendPlace *place, GError **error)
 {
     int code = tt_exit_code(*error);
 
-    if (place->rank != 0 && !g_error_matches(*error, TT_EXEC_ERROR, TT_EXEC_ERROR_DEAD))
+    if (place->rank != 0 && !place->alone)
         g_clear_error(error);
+    return code;
+}
+
+/* FALSE: the call is wrong, which is seen before anybody is met. */
+static gboolean
+find_others(Run *r, TtBackendJoin *join, GError **error)
+{
+    const TtOptions *options = r->options;
+    const TtTeamOptions *team = &r->setup.team;
+
+    *join = (TtBackendJoin){ .line = options->line, .timeout_s = options->timeout_s };
+    if (!r->backend->meets)
+        return TRUE;
+    if (!check_options(r, error) || !tt_team_setup(&r->setup, options, 0, error))
+        return FALSE;
+    join->launch = &r->setup.launch;
+    join->secret = team->secret;
+    join->interface = team->interface;
+    join->device = team->device;
+    return TRUE;
+}
+
+static int
+run_joined(Run *r, TtReport *report, GError **error)
+{
+    int code;
+
+    r->report = r->place.rank == 0 ? report : NULL;
+    r->progress = tt_progress_begin(r->options->quiet || !r->report);
+    code = run_all(r, error);
+    tt_progress_wipe(&r->progress);
+    r->backend->leave(r->self);
     return code;
 }
 
@@ -257,18 +318,18 @@ tt_run_backend(const TtOptions *options, const TtBackend *backend, GError **erro
     g_autoptr(TtReport) report =
         tt_report_new(options, TT_FIELDS_CALL | TT_FIELDS_PLAN | TT_FIELDS_TIME | TT_FIELDS_WRONG);
     int code = TT_EXIT_GOOD;
+    TtBackendJoin join;
 
-    r.self = backend->join(options->line, options->timeout_s, &r.place, &why);
-    if (r.self) {
-        r.report = r.place.rank == 0 ? report : NULL;
-        r.progress = tt_progress_begin(options->quiet || !r.report);
-        code = run_all(&r, &why);
-        tt_progress_wipe(&r.progress);
-        if (!g_error_matches(why, TT_EXEC_ERROR, TT_EXEC_ERROR_DEAD))
-            backend->leave(r.self);
-    } else if (r.place.n_ranks == 1 && !check_options(&r, error)) {
-        return TT_EXIT_USAGE; /* without a launcher, the other mistake comes first */
+    if (!find_others(&r, &join, error))
+        return TT_EXIT_USAGE;
+    r.self = backend->join(&join, &r.place, &why);
+    if (r.self)
+        code = run_joined(&r, report, &why);
+    else if (r.place.n_ranks == 1 && !check_options(&r, error)) {
+        g_clear_error(&why); /* without a launcher, the other mistake comes first */
+        code = TT_EXIT_USAGE;
     }
+    tt_team_setup_clear(&r.setup);
     if (!why)
         return code;
     code = say_once(&r.place, &why);

@@ -1,34 +1,51 @@
-/* backend.h - somebody else's collective under our table: MPI's now, NCCL's some day.
+/* backend.h - somebody else's collective under our table: MPI's, NCCL's.
  *
  * A backend is one file exec/backend_<name>.c that defines `const TtBackend tt_backend_<name>`; the
- * build lists them. Its ranks are processes that somebody else's launcher started, each running this
- * whole program; they have the same arguments or find out that they have not (tt_backend_agree()).
+ * build lists them. Its ranks are run by processes that each run this whole program, a rank or several
+ * each; they have the same arguments or find out that they have not (tt_backend_agree()).
  * It gets the inputs of exec/pattern.h and its results are checked as those of our own ranks are.
  *
- * All errors are TT_EXEC_ERROR. After USAGE, SYSTEM and HARDWARE (what is not installed here) every
- * rank knows: rank 0 says it for all. DEAD is known to this rank alone, and the others wait for it:
- * it says so and ends without leave(), which makes the launcher end them.
+ * All errors are TT_EXEC_ERROR. What all processes know, that of rank 0 says for all; what one alone knows
+ * (`alone`), it says itself.
  */
 #pragma once
 #include "exec/exec.h"
 
-/* Where this process stands among the ranks. */
+/* What a backend may need to find the others, as the command line and the environment say it. */
 typedef struct {
-    guint rank, n_ranks; /* the rank as the launcher told, if join() failed */
-    char library[256];   /* "Open MPI v4.1.4, ..." */
+    const char *line; /* the command, for messages that tell what to type */
+    double timeout_s;
+    /* Of a backend that `meets`: */
+    const TtLaunch *launch;                  /* n_ranks 0: one process, not told how many ranks */
+    const char *secret, *interface, *device; /* NULL: none; chosen */
+} TtBackendJoin;
+
+/* Where this process stands among the ranks: rank .. rank + n_local - 1 are its own. */
+typedef struct {
+    guint rank, n_local, n_ranks; /* the rank as the launcher told, if join() failed */
+    char library[256];            /* "Open MPI v4.1.4, ..." */
+    char settings[1024]; /* what in the environment changes results, "NCCL_ALGO=Ring ..."; "" */
+    gboolean alone;      /* the last error is known to this process only */
 } TtBackendPlace;
 
 typedef struct {
     const char *name; /* "mpi": of --backend, and in the algorithm column */
 
-    /* Whether it can do such a call at all. Needs no join. */
-    gboolean (*supports)(const TtPlanSpec *spec, GError **error);
+    /* Its processes are found and meet as those of our own teams (launch.h): --ranks, --meet, --rank,
+     * --hostfile, --interface apply. */
+    gboolean meets;
 
-    /* Finds the launcher, the library and the other ranks. @line: the command, for messages that
-     * tell what to type. @place is written even on failure. NULL with an error. */
-    gpointer (*join)(const char *line, double timeout_s, TtBackendPlace *place, GError **error);
+    /* Finds the library and the other ranks. @place is written even on failure, and then kept until
+     * leave(). NULL with an error. */
+    gpointer (*join)(const TtBackendJoin *join, TtBackendPlace *place, GError **error);
 
-    /* Collective: every rank's @mine [bytes] in the order of ranks to @all [n_ranks][bytes]. */
+    /* Whether it can do such a call at all. */
+    gboolean (*supports)(gpointer self, const TtPlanSpec *spec, GError **error);
+
+    /* What a rank runs on, for the heading: "device 3 0000:1b:00.0 NVIDIA H200". NULL: nothing to say. */
+    const char *(*describe)(gpointer self, guint rank);
+
+    /* Collective: @mine [bytes] of every rank's process in the order of ranks to @all [n_ranks][bytes]. */
     gboolean (*gather)(gpointer self, gconstpointer mine, guint bytes, gpointer all,
                        GError **error);
 
@@ -37,7 +54,7 @@ typedef struct {
     gboolean (*run)(gpointer self, const TtPlan *call, const TtRunOptions *options,
                     TtRunResult *result, GError **error);
 
-    /* Collective. */
+    /* Collective, unless something went wrong. */
     void (*leave)(gpointer self);
 } TtBackend;
 

@@ -33,6 +33,7 @@ typedef struct {
 typedef struct {
     const TtMpiModule *module;
     guint rank, n_ranks;
+    TtBackendPlace *place;
     volatile unsigned long n_done; /* written by this thread, looked at by the watch */
     Watch watch;
 } Mpi;
@@ -132,10 +133,11 @@ static const struct {
 };
 
 static gboolean
-mpi_supports(const TtPlanSpec *spec, GError **error)
+mpi_supports(gpointer self, const TtPlanSpec *spec, GError **error)
 {
     guint64 count = spec->count;
 
+    (void)self;
     if (spec->collective == TT_REDUCE_SCATTER || spec->collective == TT_ALLGATHER)
         count /= MAX(spec->n_ranks, 1);
     if (mpi_types[spec->type] < 0) {
@@ -165,6 +167,7 @@ failed(const Mpi *mpi, const char *function, int code, GError **error)
 {
     char text[256];
 
+    mpi->place->alone = TRUE;
     mpi->module->error_text(code, text, sizeof text);
     g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_DEAD, "rank %u: %s: %s", mpi->rank, function,
                 text);
@@ -176,6 +179,8 @@ mpi_leave(gpointer self)
 {
     Mpi *mpi = self;
 
+    if (mpi->place->alone)
+        return; /* the others wait for this rank: that it ends makes the launcher end them */
     watch_say(mpi, "MPI_Finalize");
     mpi->module->finalize();
     watch_stop(mpi);
@@ -195,29 +200,31 @@ check_size(const Mpi *mpi, const TtMpiLaunch *launch, const char *library, GErro
 }
 
 static gpointer
-mpi_join(const char *line, double timeout_s, TtBackendPlace *place, GError **error)
+mpi_join(const TtBackendJoin *join, TtBackendPlace *place, GError **error)
 {
     TtMpiLaunch launch = tt_mpi_launch();
     int rank = 0, n_ranks = 1, code;
     Mpi *mpi;
 
-    *place = (TtBackendPlace){ .rank = launch.rank, .n_ranks = launch.n_ranks };
+    *place = (TtBackendPlace){ .rank = launch.rank, .n_local = 1, .n_ranks = launch.n_ranks };
     if (!launch.launcher) {
         g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
-                    "MPI's launcher starts the ranks of --backend mpi: type mpirun -np N %s", line);
+                    "MPI's launcher starts the ranks of --backend mpi: type mpirun -np N %s",
+                    join->line);
         return NULL;
     }
     mpi = g_new0(Mpi, 1);
+    mpi->place = place;
     mpi->module = tt_mpi_load(&launch, error);
     if (!mpi->module) {
         g_free(mpi);
         return NULL;
     }
-    watch_start(mpi, MAX(timeout_s, START_S), launch.rank);
+    watch_start(mpi, MAX(join->timeout_s, START_S), launch.rank);
     watch_say(mpi, "MPI_Init");
     code = mpi->module->init(&rank, &n_ranks);
     watch_say(mpi, "");
-    watch_set_timeout(mpi, timeout_s);
+    watch_set_timeout(mpi, join->timeout_s);
     mpi->rank = place->rank = (guint)rank;
     mpi->n_ranks = place->n_ranks = (guint)n_ranks;
     mpi->module->library(place->library, sizeof place->library);
