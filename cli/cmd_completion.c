@@ -3,6 +3,7 @@
 #include "cli/library.h"
 #include "cli/options.h"
 #include "cli/values.h"
+#include "exec/backend.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -92,6 +93,14 @@ add_variables(GString *words)
     }
 }
 
+static void
+add_backends(GString *words)
+{
+    add_word(words, "tutti");
+    for (guint i = 0; tt_backends[i]; i++)
+        add_word(words, tt_backends[i]->name);
+}
+
 /* Options whose values are words. Others take a number, or a file, which is bash's default. */
 static const struct {
     const char *option;
@@ -100,6 +109,7 @@ static const struct {
     { "algo", add_algorithms },  { "topo", add_topologies },   { "collective", add_collectives },
     { "datatype", add_types },   { "op", add_redops },         { "level", add_levels },
     { "profile", add_profiles }, { "library", add_libraries }, { "env", add_variables },
+    { "backend", add_backends },
 };
 
 static void

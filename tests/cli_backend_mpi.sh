@@ -11,7 +11,7 @@ want 2 "type mpirun -np N tutti run --backend mpi -b 8" -- run --backend mpi -b 
 want 2 "--algo does not apply to --backend mpi" -- run --backend mpi --algo ring
 want 2 "--transport does not apply" -- run --backend mpi --transport shm
 want 2 "--ranks does not apply" -- run --backend mpi --ranks 2
-want 2 "unknown backend \"ncc\" (one of: tutti, mpi)" -- run --backend ncc
+want 2 "unknown backend \"ncc\" (one of: tutti, mpi, nccl)" -- run --backend ncc
 want 0 - -- run --backend tutti --ranks 1 -b 8 -n 1
 
 launch() { # launch RANKS COMMAND...: with the MPI in $mpi

@@ -28,6 +28,8 @@ completes ring tutti predict --algo r
 completes all tutti predict -a ''
 completes ring,tree tutti predict --algo ring,t
 completes bfloat16 tutti run -d b
+completes f8e5m2 tutti run -d f8e5
+completes nccl tutti run --backend n
 completes flow tutti predict --level f
 completes show tutti topo s
 completes hosts tutti topo show h
