@@ -22,7 +22,7 @@ static const GOptionEntry collective_entries[] = {
 };
 static const GOptionEntry element_entries[] = {
     { "datatype", 'd', 0, TEXT, &tt_raw.types,
-      "float (default), double, half, bfloat16, f8e4m3, f8e5m2, int8/32/64; all; a list", "TYPE" },
+      "float (default), double, half, bfloat16, f8e4m3, f8e5m2, int8/32/64; all; list", "TYPE" },
     { "op", 'o', 0, TEXT, &tt_raw.redops, "sum (default), prod, min, max, avg; all; a list", "OP" },
     { "root", 'r', 0, TEXT, &tt_raw.root,
       "root of broadcast and reduce (default 0); HOST:PORT: as --meet", "RANK" },
