@@ -153,7 +153,8 @@ tt_nccl_good(TtNcclTeam *team, int code, const char *function, TtNcclCommunicato
 }
 
 gboolean
-tt_cuda_good(const TtNcclTeam *team, int code, const char *function, int device, GError **error)
+tt_nccl_cuda_good(const TtNcclTeam *team, int code, const char *function, int device,
+                  GError **error)
 {
     if (code == TT_CUDA_SUCCESS)
         return TRUE;

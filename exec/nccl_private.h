@@ -85,7 +85,7 @@ tt_nccl_moved(TtNcclTeam *team)
 /* Errors of the two libraries, as ours: TRUE if @code is success. */
 gboolean tt_nccl_good(TtNcclTeam *team, int code, const char *function, TtNcclCommunicator *comm,
                       GError **error);
-gboolean tt_cuda_good(const TtNcclTeam *team, int code, const char *function, int device,
+gboolean tt_nccl_cuda_good(const TtNcclTeam *team, int code, const char *function, int device,
                       GError **error);
 
 /* nccl_join.c: libraries, GPUs, the others' GPUs, the root's id. Fills team's ranks, seats, notes, id; and n_ranks

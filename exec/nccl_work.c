@@ -44,7 +44,8 @@ static gboolean
 use_device(TtNcclTeam *team, const TtNcclRank *r, GError **error)
 {
     tt_nccl_do(team, "cudaSetDevice");
-    return tt_cuda_good(team, team->cuda->set_device(r->device), team->doing, r->device, error);
+    return tt_nccl_cuda_good(team, team->cuda->set_device(r->device), team->doing, r->device,
+                             error);
 }
 
 static gboolean
@@ -57,7 +58,7 @@ device_alloc(TtNcclTeam *team, TtNcclRank *r, guint i, gsize bytes, GError **err
     tt_nccl_moved(team);
     r->memory_bytes[i] = bytes;
     if (code != TT_CUDA_MEMORY)
-        return tt_cuda_good(team, code, team->doing, r->device, error);
+        return tt_nccl_cuda_good(team, code, team->doing, r->device, error);
     r->memory[i] = NULL;
     team->cuda->get_last_error();
     g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM,
@@ -118,7 +119,7 @@ tt_nccl_phase_connect(TtNcclTeam *team, GError **error)
             return FALSE;
         tt_nccl_do(team, "cudaStreamCreateWithFlags");
         code = team->cuda->stream_create(&r->stream, TT_CUDA_STREAM_NON_BLOCKING);
-        if (!tt_cuda_good(team, code, team->doing, r->device, error))
+        if (!tt_nccl_cuda_good(team, code, team->doing, r->device, error))
             return FALSE;
     }
     return TRUE;
@@ -216,8 +217,8 @@ tt_nccl_phase_free(TtNcclTeam *team, GError **error)
         tt_nccl_do(team, "cudaFree");
         for (guint m = 0; m < G_N_ELEMENTS(r->memory); m++)
             if (r->memory[m] &&
-                !tt_cuda_good(team, team->cuda->free(g_steal_pointer(&r->memory[m])), team->doing,
-                              r->device, error))
+                !tt_nccl_cuda_good(team, team->cuda->free(g_steal_pointer(&r->memory[m])),
+                                   team->doing, r->device, error))
                 return FALSE;
     }
     return TRUE;
@@ -238,8 +239,8 @@ fill_rank(TtNcclTeam *team, TtNcclRank *r, gpointer stage, GError **error)
     tt_nccl_do(team, "cudaMemset");
     for (guint m = 0; m < G_N_ELEMENTS(r->memory); m++)
         if (r->memory[m] && r->memory_bytes[m] &&
-            !tt_cuda_good(team, cuda->memset(r->memory[m], 0xa5, r->memory_bytes[m]), team->doing,
-                          r->device, error))
+            !tt_nccl_cuda_good(team, cuda->memset(r->memory[m], 0xa5, r->memory_bytes[m]),
+                               team->doing, r->device, error))
             return FALSE;
     for (guint64 at = 0; at < r->in_range.count; at += step) {
         TtRange part = { r->in_range.first + at, MIN(step, r->in_range.count - at) };
@@ -251,12 +252,12 @@ fill_rank(TtNcclTeam *team, TtNcclRank *r, gpointer stage, GError **error)
         tt_pattern_fill(plan, 0, r->rank, part, stage);
         tt_nccl_moved(team);
         tt_nccl_do(team, "cudaMemcpy to a GPU");
-        if (!tt_cuda_good(team, cuda->memcpy(to, stage, part.count * size, TT_CUDA_TO_DEVICE),
-                          team->doing, r->device, error))
+        if (!tt_nccl_cuda_good(team, cuda->memcpy(to, stage, part.count * size, TT_CUDA_TO_DEVICE),
+                               team->doing, r->device, error))
             return FALSE;
     }
     tt_nccl_do(team, "cudaDeviceSynchronize");
-    return tt_cuda_good(team, cuda->device_synchronize(), team->doing, r->device, error);
+    return tt_nccl_cuda_good(team, cuda->device_synchronize(), team->doing, r->device, error);
 }
 
 gboolean
@@ -285,8 +286,9 @@ check_rank(TtNcclTeam *team, TtNcclRank *r, gpointer stage, GError **error)
         if (is_told_to_stop(team, error))
             return FALSE;
         tt_nccl_do(team, "cudaMemcpy from a GPU");
-        if (!tt_cuda_good(team, team->cuda->memcpy(stage, from, part.count * size, TT_CUDA_TO_HOST),
-                          team->doing, r->device, error))
+        if (!tt_nccl_cuda_good(team,
+                               team->cuda->memcpy(stage, from, part.count * size, TT_CUDA_TO_HOST),
+                               team->doing, r->device, error))
             return FALSE;
         tt_nccl_do(team, "checking the result");
         team->task.wrong += tt_pattern_count_wrong_rounded(plan, part, stage);
@@ -353,7 +355,7 @@ look_at_rank(TtNcclTeam *team, const TtNcclRank *r, gboolean *ready, GError **er
     *ready = FALSE;
     code = team->cuda->stream_query(r->stream);
     if (code != TT_CUDA_SUCCESS && code != TT_CUDA_NOT_READY)
-        return tt_cuda_good(team, code, team->doing, r->device, error);
+        return tt_nccl_cuda_good(team, code, team->doing, r->device, error);
     *ready = code == TT_CUDA_SUCCESS;
     code = team->nccl->comm_get_async_error(r->comm, &trouble);
     return tt_nccl_good(team, code, "ncclCommGetAsyncError", r->comm, error) &&
@@ -396,11 +398,11 @@ mark(TtNcclTeam *team, GPtrArray *marks, GError **error)
     gpointer event = NULL;
     int code = team->cuda->event_create(&event, TT_CUDA_EVENT);
 
-    if (!tt_cuda_good(team, code, "cudaEventCreateWithFlags", r->device, error))
+    if (!tt_nccl_cuda_good(team, code, "cudaEventCreateWithFlags", r->device, error))
         return FALSE;
     g_ptr_array_add(marks, event);
-    return tt_cuda_good(team, team->cuda->event_record(event, r->stream), "cudaEventRecord",
-                        r->device, error);
+    return tt_nccl_cuda_good(team, team->cuda->event_record(event, r->stream), "cudaEventRecord",
+                             r->device, error);
 }
 
 static double
