@@ -207,6 +207,7 @@ run_place(Run *r, const What *what, const TtCase *c, gboolean in_place, gboolean
         set_iterations(row, &result.iterations);
     row->in_place = in_place;
     row->wrong = r->options->check ? result.wrong : -1;
+    row->protocol = tt_gpu_protocol_name(result.gpu_protocol);
     if (result.arrivals)
         row->arrivals = place->arrivals_json = tt_arrivals_to_json(result.arrivals);
     place->arrivals = g_steal_pointer(&result.arrivals);
@@ -308,6 +309,7 @@ static void
 print_heading(const Run *r)
 {
     const TtOptions *options = r->options;
+    g_autofree char *gpus = tt_team_gpus_text(r->team);
 
     tt_report_comment(r->report, "tutti %s run: %s", TT_VERSION,
                       tt_collective_name(options->collective));
@@ -319,6 +321,8 @@ print_heading(const Run *r)
         tt_report_comment(r->report, "groups %u of %u ranks in flight %u start offsets %s",
                           r->flight.n_groups, r->flight.group_size, most_in_flight(options),
                           options->start_offset ? options->start_offset : "none");
+    if (gpus)
+        tt_report_comment(r->report, "GPUs %s", gpus);
     print_ranks(r);
     if (tt_report_is_table(r->report))
         tt_print_run_header();
@@ -405,7 +409,8 @@ run_here(const TtOptions *options, GError **error)
               .progress = tt_progress_begin(options->quiet) };
     gboolean good, reports = TRUE;
 
-    good = tt_team_setup(&r.setup, options, g_get_num_processors(), error);
+    good = tt_team_setup(&r.setup, options, g_get_num_processors(), error) &&
+           tt_team_check_gpus(&r.setup, options, error);
     r.n_ranks = r.setup.team.n_ranks;
     good = good && tt_flight_plan(options, r.n_ranks, &r.flight, error);
     if (good) {

@@ -136,6 +136,7 @@ tt_options_free(TtOptions *options)
     g_free((char *)options->start_offset);
     g_free((char *)options->interface);
     g_free((char *)options->device);
+    g_free((char *)options->gpus);
     g_free((char *)options->meet);
     g_free((char *)options->rank);
     g_free((char *)options->hostfile);

@@ -6,6 +6,7 @@
 #pragma once
 #include "algos/types.h"
 #include "cli/cli.h"
+#include "exec/exec.h"
 #include "sim/sim.h"
 
 /* Groups of options a command may take. */
@@ -81,8 +82,11 @@ struct TtOptions {
     gboolean groups_interleaved; /* by rank % groups, else consecutive ranks */
     const char *start_offset;    /* NULL: not given */
 
-    const char *interface, *device;                   /* NULL: chosen */
-    gint gid_index;                                   /* -1: chosen */
+    const char *interface, *device; /* NULL: chosen */
+    gint gid_index;                 /* -1: chosen */
+    const char *gpus;               /* of transport cuda; NULL: all */
+    TtGpuProtocol protocol;
+    TtGpuPlacement placement;
     guint streams;                                    /* >= 1 */
     const char *meet, *rank, *hostfile, *secret_file; /* NULL: not given */
 

@@ -332,6 +332,10 @@ check_network(TtOptions *options, GError **error)
     if (!tt_parse_uint("--gid-index", tt_raw.gid_index, 0, 65535, &gid_index, error) ||
         !tt_parse_uint("--streams", tt_raw.streams, 1, 64, &options->streams, error))
         return FALSE;
+    if (!tt_gpu_protocol_parse(tt_raw.protocol, &options->protocol, error) ||
+        !tt_gpu_placement_parse(tt_raw.placement, &options->placement, error))
+        return FALSE;
+    options->gpus = g_steal_pointer(&tt_raw.gpus);
     if (tt_raw.gid_index)
         options->gid_index = (gint)gid_index;
     options->interface = g_steal_pointer(&tt_raw.interface);

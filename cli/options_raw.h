@@ -18,6 +18,7 @@ typedef struct {
     gboolean per_iteration, arrivals;
     char *in_flight, *groups, *start_offset;
     char *interface, *device, *gid_index, *streams;
+    char *gpus, *protocol, *placement;
     char *meet, *rank, *hostfile, *secret_file;
     gboolean json, csv, quiet;
     char *json_file, *trace, *timeline, *plot;

@@ -52,6 +52,7 @@ meeting_option(const TtOptions *options)
            : options->meet      ? "--meet"
            : options->hostfile  ? "--hostfile"
            : options->interface ? "--interface"
+           : options->gpus      ? "--gpus"
                                 : NULL;
 }
 
@@ -73,6 +74,8 @@ foreign_option(const TtOptions *options)
            : options->start_offset                 ? "--start-offset"
            : options->fault                        ? "--fault"
            : options->checksum                     ? "--checksum"
+           : options->protocol                     ? "--protocol"
+           : options->placement                    ? "--placement"
            : options->trace_file                   ? "--trace"
            : options->timeline_file                ? "--timeline"
                                                    : NULL;
@@ -293,7 +296,7 @@ find_others(Run *r, TtBackendJoin *join, GError **error)
     join->launch = &r->setup.launch;
     join->secret = team->secret;
     join->interface = team->interface;
-    join->device = team->device;
+    join->gpus = team->gpus;
     return TRUE;
 }
 

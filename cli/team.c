@@ -74,6 +74,9 @@ tt_team_setup(TtTeamSetup *setup, const TtOptions *options, guint n_ranks, GErro
                              .pin = options->pin,
                              .interface = interface,
                              .device = options->device,
+                             .gpus = options->gpus,
+                             .gpu_protocol = options->protocol,
+                             .gpu_placement = options->placement,
                              .gid_index = options->gid_index,
                              .streams = options->streams,
                              .checksum = options->checksum,
@@ -94,4 +97,23 @@ tt_team_hush(void)
 {
     if (!freopen("/dev/null", "w", stdout))
         fclose(stdout);
+}
+
+gboolean
+tt_team_check_gpus(const TtTeamSetup *setup, const TtOptions *options, GError **error)
+{
+    gboolean on_gpus = g_str_has_prefix(setup->team.transport, "cuda");
+    gboolean gpu_options = options->gpus || options->protocol != TT_GPU_PROTOCOL_AUTO ||
+                           options->placement != TT_GPU_PLACE_AUTO;
+    const char *why = NULL;
+
+    if (!on_gpus && gpu_options)
+        why = "--gpus, --protocol and --placement go with --transport cuda";
+    else if (on_gpus && options->arrivals)
+        why = "--arrivals: who waits for whom is not counted on GPUs";
+    else if (on_gpus && options->start_offset)
+        why = "--start-offset: collectives on GPUs begin together";
+    if (why)
+        g_set_error_literal(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE, why);
+    return !why;
 }

@@ -13,6 +13,8 @@ typedef struct {
 
 /* @n_ranks: if neither --ranks nor a launcher says. */
 gboolean tt_team_setup(TtTeamSetup *setup, const TtOptions *options, guint n_ranks, GError **error);
+/* Options that go with GPUs, or do not. */
+gboolean tt_team_check_gpus(const TtTeamSetup *setup, const TtOptions *options, GError **error);
 void tt_team_setup_clear(TtTeamSetup *setup);
 
 /* One of several processes, and not that of rank 0: it keeps quiet. Silences standard output. */

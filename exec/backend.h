@@ -16,8 +16,8 @@ typedef struct {
     const char *line; /* the command, for messages that tell what to type */
     double timeout_s;
     /* Of a backend that `meets`: */
-    const TtLaunch *launch;                  /* n_ranks 0: one process, not told how many ranks */
-    const char *secret, *interface, *device; /* NULL: none; chosen */
+    const TtLaunch *launch;                /* n_ranks 0: one process, not told how many ranks */
+    const char *secret, *interface, *gpus; /* NULL: none; chosen; "0,1", NULL: all */
 } TtBackendJoin;
 
 /* Where this process stands among the ranks: rank .. rank + n_local - 1 are its own. */

@@ -81,9 +81,39 @@ is_memory(const char *transport)
     return !transport || strcmp(transport, "shm") == 0 || strcmp(transport, "threads") == 0;
 }
 
+/* --- on GPUs -------------------------------------------------------------------------------------- */
+
+/* One block moves some 50 GB/s, a GPU's memory a hundred times that: as many blocks as a GPU has processors, if all
+ * ranks were on one, as long as each has a few KiB per step. Messages long enough to hide a flag's way (1 us). */
+#define GPU_BLOCKS        128
+#define GPU_MOST_CHANNELS 32
+#define GPU_PIECE_LEAST   (16 * KIB)
+#define GPU_SLOT_BYTES    (128 * KIB)
+
+static gboolean
+is_gpu(const char *transport)
+{
+    return transport && (strcmp(transport, "cuda") == 0 || g_str_has_prefix(transport, "cuda,"));
+}
+
+static void
+gpu_defaults(TtPlanSpec *spec, const char *algorithm)
+{
+    guint most = CLAMP(GPU_BLOCKS / MAX(1, spec->n_ranks), 1, GPU_MOST_CHANNELS);
+    guint64 pieces = whole_message_bytes(spec, algorithm) / GPU_PIECE_LEAST;
+
+    spec->n_channels = spec->n_channels ? spec->n_channels : (guint)CLAMP(pieces, 1, most);
+    spec->slot_bytes = spec->slot_bytes ? spec->slot_bytes : GPU_SLOT_BYTES;
+    spec->n_slots = spec->n_slots ? spec->n_slots : SLOTS_LEAST;
+}
+
 void
 tt_exec_defaults_over(TtPlanSpec *spec, const char *algorithm, const char *transport)
 {
+    if (is_gpu(transport)) {
+        gpu_defaults(spec, algorithm);
+        return;
+    }
     if (!is_memory(transport)) {
         guint64 piece = whole_message_bytes(spec, algorithm) / WIRE_PIECES, slot = WIRE_SLOT_LEAST;
 

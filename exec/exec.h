@@ -38,6 +38,29 @@ const char *tt_exec_error_class(int code);
 
 typedef struct TtTeam TtTeam;
 
+/* How a message between GPUs tells that it is there: a counter after it, or a flag with every few bytes
+ * (exec/gpu_program.h). AUTO: by its length. */
+typedef enum {
+    TT_GPU_PROTOCOL_AUTO,
+    TT_GPU_PROTOCOL_SIMPLE,
+    TT_GPU_PROTOCOL_LL,
+    TT_GPU_PROTOCOL_LL128
+} TtGpuProtocol;
+
+/* Where a connection between GPUs lies. */
+typedef enum {
+    TT_GPU_PLACE_AUTO,
+    TT_GPU_PLACE_WRITE, /* on the receiver's GPU */
+    TT_GPU_PLACE_READ,  /* on the sender's GPU */
+    TT_GPU_PLACE_HOST   /* in memory of the host */
+} TtGpuPlacement;
+
+/* "auto" (NULL), "simple", "ll", "ll128"; "auto" (NULL), "write", "read", "host". FALSE with
+ * TT_EXEC_ERROR_USAGE. */
+const char *tt_gpu_protocol_name(TtGpuProtocol protocol); /* AUTO: "simple", as on CPUs */
+gboolean tt_gpu_protocol_parse(const char *text, TtGpuProtocol *protocol, GError **error);
+gboolean tt_gpu_placement_parse(const char *text, TtGpuPlacement *placement, GError **error);
+
 /* Switches that reduce are processes here, which do what a switch would: a plan with some runs on a
  * team of tt_plan_n_agents(). */
 typedef struct {
@@ -45,17 +68,22 @@ typedef struct {
     const char *
         transport; /* "shm" (NULL), "tcp", ...: between all ranks; "shm,tcp": inside a machine, and across.
                               With "threads" first ("threads", "threads,tcp") ranks are threads of this
-                              process, for sanitizers */
+                              process, for sanitizers; with "cuda" first their lanes run on GPUs */
     guint64 max_bytes;    /* the largest vector that will be run */
     double timeout_s;     /* 0: 30 */
     gboolean pin;         /* rank r on core r % cores */
     guint ranks_per_host; /* for tests: take each so many for a machine of their own; 0: as it is */
 
     const char *interface, *device; /* of the network, and of RDMA; NULL: chosen */
-    gint gid_index;                 /* RoCE's; -1: chosen */
-    guint streams;                  /* sockets or queue pairs for each connection; 0: 1 */
-    gboolean checksum;              /* of every message */
-    TtFault fault;                  /* what shall go wrong; zeroed: nothing */
+    const char
+        *gpus; /* with "cuda": "0,2"; "host" or "host:2": the same kernels on the CPU; NULL: all
+                         there are */
+    TtGpuProtocol gpu_protocol;
+    TtGpuPlacement gpu_placement;
+    gint gid_index;    /* RoCE's; -1: chosen */
+    guint streams;     /* sockets or queue pairs for each connection; 0: 1 */
+    gboolean checksum; /* of every message */
+    TtFault fault;     /* what shall go wrong; zeroed: nothing */
 
     const TtLaunch
         *launch; /* NULL, or all ranks: by this process alone; else those the launch says, of a team
@@ -69,6 +97,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(TtTeam, tt_team_stop)
 
 /* Process id of a rank, for tests that kill one, and the name of its machine. */
 GPid tt_team_pid(const TtTeam *team, guint rank);
+char *tt_team_gpus_text(
+    const TtTeam *team); /* "0 NVIDIA H200 (ranks 0-7)", of this process; NULL: none */
 const char *tt_team_host_name(const TtTeam *team, guint rank);
 
 guint tt_team_n_ranks(const TtTeam *team);
@@ -124,7 +154,8 @@ typedef struct {
     double min_s, max_s; /* over repeats */
     double
         flag_s; /* one-way flag latency between ranks 0 and 1 measured beside it; 0 for one rank */
-    gint64 wrong; /* elements off the reference on all ranks; -1 if not checked */
+    gint64 wrong;               /* elements off the reference on all ranks; -1 if not checked */
+    TtGpuProtocol gpu_protocol; /* between GPUs; AUTO: there are none */
     TtIterationTimes iterations;
     GArray *arrivals;     /* TtArrival, by rank; owned; NULL unless asked for */
     TtTimeline *timeline; /* owned; NULL unless recorded */

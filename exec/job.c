@@ -6,6 +6,7 @@
  */
 #include "exec/job.h"
 #include "exec/barrier.h"
+#include "exec/gpu_group.h"
 #include "exec/ping.h"
 
 #include <string.h>
@@ -169,6 +170,20 @@ max_message_bytes(const TtJob *job)
     return most;
 }
 
+/* Room for either kind of slot: some connections of the job may go over wires, which know the one kind only. */
+static void
+set_gpu_slots(TtRegion *region, gsize message)
+{
+    TtJob *job = &region->job;
+    gsize slot;
+
+    job->gpu_protocol = tt_gpu_choose_protocol(region, message);
+    slot = tt_gpu_slot_bytes(job->gpu_protocol, message);
+    job->slot_stride = MAX(job->slot_stride, slot);
+    job->slot_stride =
+        (job->slot_stride + TT_GPU_LINE_BYTES - 1) / TT_GPU_LINE_BYTES * TT_GPU_LINE_BYTES;
+}
+
 /* Bytes of one connection, and whether all of them fit. Those over wires only use address space here. */
 static gboolean
 place_connections(TtRegion *region)
@@ -187,6 +202,8 @@ place_connections(TtRegion *region)
     job->slot_stride = TT_SLOT_HEAD_BYTES;
     if (message > TT_SLOT_SMALL_BYTES)
         job->slot_stride += (message + TT_LINE_BYTES - 1) / TT_LINE_BYTES * TT_LINE_BYTES;
+    if (region->is_gpu)
+        set_gpu_slots(region, message);
     /* An odd number of line pairs, so that neighbours do not fall into the same sets of a cache. */
     job->connection_bytes = TT_PAIR_BYTES + job->slot_stride * job->n_slots;
     job->connection_bytes =

@@ -17,7 +17,7 @@ typedef struct {
     guint32 settings; /* hash */
 } Card;
 
-/* --device 0,1: those of this process. NULL with an error; *n = 0 if none were given. Caller frees. */
+/* --gpus 0,1: those of this process. NULL with an error; *n = 0 if none were given. Caller frees. */
 static guint *
 parse_devices(const char *text, guint n_visible, guint *n, GError **error)
 {
@@ -30,7 +30,7 @@ parse_devices(const char *text, guint n_visible, guint *n, GError **error)
 
         if (!g_ascii_string_to_unsigned(words[i], 10, 0, n_visible - 1, &value, NULL)) {
             g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
-                        "--device \"%s\": %s has GPUs 0-%u; a list as in 0,1", text,
+                        "--gpus \"%s\": %s has GPUs 0-%u; a list as in 0,1", text,
                         g_get_host_name(), n_visible - 1);
             return NULL;
         }
@@ -167,7 +167,7 @@ choose_devices(TtNcclTeam *team, const Card *cards, const guint *devices, guint 
 
     if (n > 0 && n != team->n_local) {
         g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
-                    "--device names %u GPUs for the %u ranks of this process", n, team->n_local);
+                    "--gpus names %u GPUs for the %u ranks of this process", n, team->n_local);
         return FALSE;
     }
     if (n == 0 && first + team->n_local > n_visible) {
@@ -264,7 +264,7 @@ tt_nccl_find_seats(TtNcclTeam *team, const TtBackendJoin *join, GError **error)
     Card mine = { 0 };
 
     if (load(team, &n_visible, &problem))
-        devices = parse_devices(join->device, n_visible, &n_devices, &problem);
+        devices = parse_devices(join->gpus, n_visible, &n_devices, &problem);
     write_card(&mine, n_visible, team->version, problem);
     g_clear_error(&problem);
     if (!tt_circle_gather(team->circle, &mine, sizeof mine, cards, team->timeout_s, error) ||

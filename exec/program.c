@@ -1,6 +1,7 @@
 /* program.c - the rank's half of a job: from steps to moves with addresses.
  */
 #include "exec/barrier.h"
+#include "exec/gpu_group.h"
 #include "exec/ping.h"
 #include "exec/wires.h"
 
@@ -410,11 +411,14 @@ tt_program_compile(TtRank *self)
     self->has_wires = self->has_memory_ends = FALSE;
     for (guint i = 0; i < TT_N_REACHES; i++)
         g_array_set_size(self->reach[i].ends, 0);
-    compile_lanes(self);
+    if (self->gpu)
+        tt_gpu_open_ports(self);
+    else
+        compile_lanes(self);
     tt_barrier_open(self);
     tt_ping_open(self);
     self->spin_limit = tt_wait_spin_limit(self);
-    return connect_wires(self);
+    return connect_wires(self) && (!self->gpu || tt_gpu_compile(self));
 }
 
 void

@@ -1,5 +1,6 @@
 /* rank.c - a rank's life: wait for a job, prepare, warm up, time, check, report. */
 #include "exec/barrier.h"
+#include "exec/gpu_group.h"
 #include "exec/pattern.h"
 #include "exec/ping.h"
 #include "exec/strike.h"
@@ -50,7 +51,9 @@ rank_init(TtRank *self, TtRegion *region, guint rank)
     self->moves = g_array_new(FALSE, FALSE, sizeof(TtMove));
     self->deps = g_array_new(FALSE, TRUE, sizeof(TtDep));
     self->lenders = g_ptr_array_new();
-    for (guint b = 0; b < TT_N_BUFFERS; b++) {
+    if (region->gpus)
+        self->gpu = tt_gpu_rank_new(region->gpus, rank);
+    for (guint b = 0; b < TT_N_BUFFERS && !self->gpu; b++) {
         self->buffers[b] =
             region->buffers ? tt_region_buffer(region, rank, b) : map_buffer(self, b);
         if (!self->buffers[b])
@@ -68,6 +71,8 @@ rank_clear(TtRank *self)
     g_array_unref(self->deps);
     g_ptr_array_unref(self->lenders);
     tt_wires_close(self);
+    if (self->gpu)
+        tt_gpu_rank_free(self->gpu);
     for (guint b = 0; b < TT_N_BUFFERS; b++)
         if (self->memory[b])
             munmap(self->memory[b], tt_region_buffer_bytes(self->region) + TT_HUGE_PAGE_BYTES);
@@ -113,34 +118,66 @@ place_part(TtRank *self, TtRankPart *part)
     }
 }
 
-static void
+static gboolean
 place_buffers(TtRank *self)
 {
+    if (self->gpu)
+        return tt_gpu_place_buffers(self);
     for (guint p = 0; p < self->n_parts; p++)
         place_part(self, &self->parts[p]);
+    return TRUE;
 }
 
 /* A piece of a buffer at a time, so that whoever watches sees progress. */
-#define FILL_PIECE 65536
+#define FILL_PIECE  65536
+#define STAGE_BYTES (FILL_PIECE * sizeof(guint64))
 
 /* The elements of a buffer of a part, a piece at a time. */
 typedef guint64 (*PieceFunc)(const TtRankPart *part, TtRange piece, guint8 *data);
 
-static guint64
-for_pieces(TtRank *self, const TtRankPart *part, TtBuffer buffer, PieceFunc func)
+/* On a GPU: by way of memory here. */
+static gboolean
+stage_piece(TtRank *self, const TtRankPart *part, TtRange piece, guint8 *there, PieceFunc func,
+            guint64 *sum)
+{
+    gsize bytes = piece.count * tt_type_bytes(part->job->plan.spec.type);
+    guint8 *here = self->gpu->staging;
+
+    if (!here)
+        here = self->gpu->staging = g_malloc0(STAGE_BYTES);
+    if (sum && !tt_gpu_download(self, here, there, bytes))
+        return FALSE;
+    if (sum)
+        *sum += func(part, piece, here);
+    else
+        func(part, piece, here);
+    return sum || tt_gpu_upload(self, there, here, bytes);
+}
+
+/* @sum: of what @func finds; NULL: it writes. FALSE: the rank has complained. */
+static gboolean
+for_pieces(TtRank *self, const TtRankPart *part, TtBuffer buffer, PieceFunc func, guint64 *sum)
 {
     const TtPlan *plan = &part->job->plan;
     TtRange all = tt_plan_buffer_range(plan, part->member, buffer);
     gsize size = tt_type_bytes(plan->spec.type);
-    guint64 sum = 0;
 
     for (guint64 i = 0; i < all.count; i += FILL_PIECE) {
         TtRange piece = { all.first + i, MIN(FILL_PIECE, all.count - i) };
+        guint8 *data = part->vector[buffer] + piece.first * size;
+        guint64 found = 0;
 
-        sum += func(part, piece, part->vector[buffer] + piece.first * size);
+        if (self->gpu) {
+            if (!stage_piece(self, part, piece, data, func, sum))
+                return FALSE;
+        } else {
+            found = func(part, piece, data);
+        }
+        if (sum)
+            *sum += found;
         heartbeat(self);
     }
-    return sum;
+    return TRUE;
 }
 
 static guint64
@@ -150,11 +187,13 @@ fill_piece(const TtRankPart *part, TtRange piece, guint8 *data)
     return 0;
 }
 
-static void
+static gboolean
 fill_input(TtRank *self)
 {
     for (guint p = 0; p < self->n_parts; p++)
-        for_pieces(self, &self->parts[p], TT_INPUT, fill_piece);
+        if (!for_pieces(self, &self->parts[p], TT_INPUT, fill_piece, NULL))
+            return FALSE;
+    return TRUE;
 }
 
 static guint64
@@ -165,11 +204,13 @@ spoil_piece(const TtRankPart *part, TtRange piece, guint8 *data)
 }
 
 /* The timed loop left right answers behind: spoil them. */
-static void
+static gboolean
 spoil_output(TtRank *self)
 {
     for (guint p = 0; p < self->n_parts; p++)
-        for_pieces(self, &self->parts[p], TT_OUTPUT, spoil_piece);
+        if (!for_pieces(self, &self->parts[p], TT_OUTPUT, spoil_piece, NULL))
+            return FALSE;
+    return TRUE;
 }
 
 static guint64
@@ -178,17 +219,20 @@ count_wrong_in_piece(const TtRankPart *part, TtRange piece, guint8 *data)
     return tt_pattern_count_wrong(&part->job->plan, part->index, piece, data);
 }
 
-static void
+static gboolean
 count_wrong(TtRank *self)
 {
     const TtJob *job = &self->region->job;
 
     for (guint p = 0; p < self->n_parts; p++) {
         const TtRankPart *part = &self->parts[p];
+        guint64 wrong = 0;
 
-        job->wrong[self->rank * job->n_parts + part->index] =
-            (gint64)for_pieces(self, part, TT_OUTPUT, count_wrong_in_piece);
+        if (!for_pieces(self, part, TT_OUTPUT, count_wrong_in_piece, &wrong))
+            return FALSE;
+        job->wrong[self->rank * job->n_parts + part->index] = (gint64)wrong;
     }
+    return TRUE;
 }
 
 /* --- measuring ---------------------------------------------------------------------------------
@@ -197,6 +241,8 @@ count_wrong(TtRank *self)
 static gboolean
 run_many(TtRank *self, guint n)
 {
+    if (self->gpu)
+        return tt_gpu_run(self, n, NULL);
     for (guint i = 0; i < n; i++)
         if (!tt_datapath_run(self))
             return FALSE;
@@ -206,6 +252,10 @@ run_many(TtRank *self, guint n)
 static gboolean
 run_many_stamped(TtRank *self, guint n, TtStamp *stamps)
 {
+    if (self->gpu) {
+        stamps[n].begin = tt_now_ns();
+        return tt_gpu_run(self, n, stamps);
+    }
     stamps[n].begin = tt_ticks_now();
     for (guint i = 0; i < n; i++)
         if (!tt_datapath_run_stamped(self, &stamps[i]))
@@ -272,19 +322,17 @@ run_recorded(TtRank *self)
     gsize n = job->event_first[self->rank + 1] - job->event_first[self->rank];
 
     memset(events, 0, n * sizeof *events); /* its pages */
-    return tt_barrier_wait(self) && tt_datapath_record(self, events, &block->n_events) &&
+    return tt_barrier_wait(self) &&
+           (self->gpu ? tt_gpu_record(self, events, &block->n_events)
+                      : tt_datapath_record(self, events, &block->n_events)) &&
            tt_wires_flush(self);
 }
 
 static gboolean
 run_checked(TtRank *self)
 {
-    spoil_output(self);
-    fill_input(self);
-    if (!tt_barrier_wait(self) || !tt_datapath_run(self) || !tt_wires_flush(self))
-        return FALSE;
-    count_wrong(self);
-    return TRUE;
+    return spoil_output(self) && fill_input(self) && tt_barrier_wait(self) && run_many(self, 1) &&
+           tt_wires_flush(self) && count_wrong(self);
 }
 
 static void
@@ -322,10 +370,8 @@ run_job(TtRank *self, guint32 number)
     const TtRunOptions *options = &self->region->job.options;
 
     tt_program_find_parts(self);
-    place_buffers(self);
-    if (!tt_program_compile(self))
+    if (!place_buffers(self) || !tt_program_compile(self) || !fill_input(self))
         return FALSE;
-    fill_input(self);
     return wait_for_go(self, number) && tt_barrier_wait(self) && tt_ping_measure(self) &&
            tt_barrier_wait(self) && run_timed(self) && (!options->record || run_recorded(self)) &&
            (!options->check || run_checked(self));

@@ -73,9 +73,12 @@ typedef struct {
     gsize room_bytes; /* mapped; kept for the next job */
 } TtReachWires;
 
+typedef struct TtGpuRank TtGpuRank; /* gpu_group.h */
+
 typedef struct {
     TtRegion *region;
     guint rank;
+    TtGpuRank *gpu; /* NULL: its lanes run here, on the CPU */
     const TtReduceUnit *unit;
     gpointer memory[TT_N_BUFFERS]; /* as mapped, if they are private */
     guint8 *buffers[TT_N_BUFFERS]; /* max_bytes each */

@@ -12,6 +12,7 @@ tt_transport_names(void)
     for (guint i = 0; tt_transports[i]; i++)
         names[n++] = tt_transports[i]->name;
     names[n++] = "threads";
+    names[n++] = "cuda";
     names[n] = NULL;
     return names;
 }
@@ -33,8 +34,11 @@ tt_reaches_parse(const char *text, TtReaches *reaches, GError **error)
     guint n = 0;
 
     for (guint i = 0; words[i]; i++) {
-        if (i == 0 && strcmp(words[i], "threads") == 0) {
+        if (i == 0 && (strcmp(words[i], "threads") == 0 || strcmp(words[i], "cuda") == 0)) {
             r.threads = TRUE;
+            r.gpu = strcmp(words[i], "cuda") == 0;
+            if (r.gpu) /* inside a machine GPUs reach each other by themselves */
+                r.transports[n++] = NULL;
             continue;
         }
         if (n == TT_N_REACHES || (strcmp(words[i], "shm") != 0 && !tt_transport_find(words[i]))) {

@@ -104,7 +104,8 @@ tt_region_map_buffers(TtRegion *region)
     gsize n = (gsize)TT_N_BUFFERS * region->n_local, each = tt_region_buffer_bytes(region);
     guint8 *memory;
 
-    if (region->transports[TT_INSIDE] || region->n_local < 2 || each > G_MAXSSIZE / (n + 1))
+    if (region->is_gpu || region->transports[TT_INSIDE] || region->n_local < 2 ||
+        each > G_MAXSSIZE / (n + 1))
         return;
     region->buffers_bytes = n * each + TT_HUGE_PAGE_BYTES;
     memory = mmap(NULL, region->buffers_bytes, PROT_READ | PROT_WRITE,

@@ -246,12 +246,15 @@ find_elsewhere(const TtRegion *region)
 static gboolean
 check_reach(const TtRemote *self, guint elsewhere, GError **error)
 {
+    const char *name = self->region->is_gpu ? "cuda" : "shm";
+
     if (elsewhere == self->region->n_ranks || self->region->transports[TT_ACROSS])
         return TRUE;
     g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
-                "transport shm reaches one machine only, but rank 0 is on %s and rank %u on %s "
-                "(use shm,tcp or tcp)",
-                tt_remote_host_name(self, 0), elsewhere, tt_remote_host_name(self, elsewhere));
+                "transport %s reaches one machine only, but rank 0 is on %s and rank %u on %s "
+                "(use %s,tcp or %s,verbs)",
+                name, tt_remote_host_name(self, 0), elsewhere, tt_remote_host_name(self, elsewhere),
+                name, name);
     return FALSE;
 }
 

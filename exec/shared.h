@@ -89,7 +89,8 @@ typedef struct {
 typedef struct {
     TtJobPart *parts;
     guint32 n_parts, n_lanes;
-    guint32 n_slots; /* of every connection */
+    guint32 n_slots;      /* of every connection */
+    guint32 gpu_protocol; /* of connections between GPUs: gpu_program.h */
     TtRunOptions options;
     TtJobLane *lanes; /* [rank * n_lanes + lane]; of a part a rank is not in: without steps */
     guint32 n_connections;
@@ -189,6 +190,8 @@ typedef struct {
 
 typedef enum { TT_COMMAND_RUN, TT_COMMAND_QUIT } TtCommandKind;
 
+typedef struct TtGpus TtGpus; /* gpu_group.h */
+
 typedef struct {
     guint n_ranks, n_cores;    /* ranks: all agents of the plans it is for */
     guint first_rank, n_local; /* those this process runs */
@@ -198,6 +201,9 @@ typedef struct {
     const TtTransport *transports[TT_N_REACHES]; /* NULL: shared memory */
     TtWireOptions wire;                          /* what all ranks' wires have in common */
     TtFault fault;
+    gboolean is_gpu; /* its ranks are threads, whose lanes run on GPUs */
+    TtGpuProtocol gpu_protocol;
+    TtGpus *gpus;       /* of this process; NULL until they are open */
     guint8 *host_arena; /* connections of all ranks of this machine; NULL: in the arena */
     gsize host_arena_bytes;
     guint64 max_bytes;

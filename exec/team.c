@@ -1,6 +1,7 @@
 /* team.c - starts the ranks, gives them jobs, collects results, ends them. */
 #include "exec/job.h"
 #include "exec/reaches.h"
+#include "exec/gpu_group.h"
 #include "exec/team_private.h"
 #include "exec/strike.h"
 #include "exec/rank.h"
@@ -122,14 +123,15 @@ check_memory(guint64 max_bytes, guint n_ranks, GError **error)
 }
 
 static gboolean
-check_options(const TtTeamOptions *options, guint n_local, GError **error)
+check_options(const TtTeamOptions *options, guint n_local, gboolean is_gpu, GError **error)
 {
     if (n_local < 1 || n_local > MOST_RANKS) {
         g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
                     "number of ranks must be 1 .. %u on one machine, not %u", MOST_RANKS, n_local);
         return FALSE;
     }
-    return check_memory(options->max_bytes, n_local, error) && tt_reduce_unit_get(error) != NULL;
+    return (is_gpu || check_memory(options->max_bytes, n_local, error)) &&
+           tt_reduce_unit_get(error) != NULL;
 }
 
 static void
@@ -138,6 +140,8 @@ set_up_wires(TtRegion *region, const TtTeamOptions *options, const TtReaches *re
 {
     memcpy(region->transports, reaches->transports, sizeof region->transports);
     region->fault = options->fault;
+    region->is_gpu = reaches->gpu;
+    region->gpu_protocol = options->gpu_protocol;
     region->wire = (TtWireOptions){ .n_ranks = region->n_ranks,
                                     .interface = options->interface,
                                     .device = options->device,
@@ -195,7 +199,7 @@ lay_out(TtTeam *team, const TtTeamOptions *options, const TtReaches *reaches, GE
         return FALSE;
     if (team->remote)
         tt_remote_ranks(team->remote, &first, &n_local, &mine.n_ranks);
-    if (!check_options(&mine, n_local, error))
+    if (!check_options(&mine, n_local, reaches->gpu, error))
         return FALSE;
     region = team->region = team->watch.region = tt_region_new(&mine, error);
     if (!region)
@@ -243,7 +247,12 @@ tt_team_start(const TtTeamOptions *options, GError **error)
         return NULL;
     tt_region_map_buffers(team->region);
     team->watch.n_ranks = team->region->n_local; /* of the others we hear by their addresses */
-    if (check_memory(options->max_bytes, team->region->n_on_host, &mine))
+    if (reaches.gpu)
+        team->region->gpus =
+            tt_gpus_open(team->region, options->gpus, options->gpu_placement, &mine);
+    else
+        check_memory(options->max_bytes, team->region->n_on_host, &mine);
+    if (!mine)
         start_ranks(team, reaches.threads, &mine);
     team->watch.remote = team->remote;
     if (team->remote && !tt_remote_share_addresses(team->remote, mine, error)) {
@@ -283,11 +292,19 @@ tt_team_host_name(const TtTeam *team, guint rank)
     return team->remote ? tt_remote_host_name(team->remote, rank) : g_get_host_name();
 }
 
+char *
+tt_team_gpus_text(const TtTeam *team)
+{
+    return team->region->gpus ? tt_gpus_text(team->region->gpus) : NULL;
+}
+
 GPid
 tt_team_pid(const TtTeam *team, guint rank)
 {
     if (team->remote)
         return tt_remote_pid(team->remote, rank);
+    if (team->region->is_gpu)
+        return getpid(); /* its threads */
     return team->watch.pids ? team->watch.pids[rank] : 0;
 }
 
@@ -339,6 +356,8 @@ tt_team_stop(TtTeam *team)
     g_free(team->watch.stopped_by);
     g_free(team->watch.status);
     g_free(team->threads);
+    if (team->region)
+        tt_gpus_close(team->region->gpus);
     tt_remote_close(team->remote);
     tt_region_free(team->region);
     g_free(team);

@@ -1,5 +1,6 @@
 /* team_run.c - gives the ranks a job, waits for it, collects what came out.
  */
+#include "exec/gpu_program.h"
 #include "exec/iterations.h"
 #include "exec/job.h"
 #include "exec/rank.h"
@@ -35,6 +36,8 @@ check_options(const TtRegion *region, const TtRunOptions *options, GError **erro
         return refuse(error, "iterations must be at least 1");
     if (options->arrivals && !options->stamps)
         return refuse(error, "arrivals need stamps");
+    if (options->arrivals && region->is_gpu)
+        return refuse(error, "who waits for whom is not counted on GPUs");
     if (options->stamps && options->iterations > most)
         return refuse(
             error, "at most %" G_GUINT64_FORMAT " iterations of %u ranks can be told apart, not %u",
@@ -60,6 +63,8 @@ check_members(const TtTeam *team, const TtRunPart *part, guint64 *used_bytes, GE
                           rank < region->n_ranks ? "is twice in one collective"
                                                  : "is none of the team's");
         is_in[rank] = TRUE;
+        if (offset_s > 0 && region->is_gpu)
+            return refuse(error, "collectives on GPUs begin together: no start offsets");
         if (!(offset_s >= 0 && offset_s < team->watch.timeout_s))
             return refuse(error, "a start offset must be 0 s .. the time-out of %g s, not %g s",
                           team->watch.timeout_s, offset_s);
@@ -147,7 +152,7 @@ measure_ticks(TtTeam *team)
     gint64 us = g_get_monotonic_time() - team->start_us;
 
     for (guint r = region->first_rank; r < region->first_rank + region->n_local; r++)
-        region->ranks[r].tick_s = (double)us * 1e-6 / (double)MAX(1, ticks);
+        region->ranks[r].tick_s = region->is_gpu ? 1e-9 : (double)us * 1e-6 / (double)MAX(1, ticks);
 }
 
 static TtTimeline *
@@ -185,6 +190,8 @@ collect_part(const TtRegion *region, const TtJobPart *part, TtRunResult *result)
     guint number = (guint)(part - job->parts);
 
     *result = (TtRunResult){ .wrong = job->options.check ? 0 : -1, .flag_s = region->flag_s };
+    if (region->is_gpu)
+        result->gpu_protocol = job->gpu_protocol - TT_GPU_SIMPLE + TT_GPU_PROTOCOL_SIMPLE;
     collect_times(job, part, result);
     for (guint i = 0; job->options.check && i < part->n_members; i++)
         result->wrong += job->wrong[part->members[i] * job->n_parts + number];

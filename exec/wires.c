@@ -1,4 +1,5 @@
 #include "exec/wires.h"
+#include "exec/gpu_group.h"
 
 #include <errno.h>
 #include <string.h>
@@ -62,6 +63,17 @@ tt_wires_open(TtRank *self)
     return open_one(self, TT_INSIDE) && (one || open_one(self, TT_ACROSS));
 }
 
+static void
+give_room_back(TtRank *self, TtReachWires *reach)
+{
+    if (reach->memory && self->gpu)
+        tt_gpu_unregister(self, reach->memory);
+    if (reach->memory)
+        munmap(reach->memory, reach->room_bytes);
+    reach->memory = NULL;
+    reach->room_bytes = 0;
+}
+
 void
 tt_wires_close(TtRank *self)
 {
@@ -70,8 +82,7 @@ tt_wires_close(TtRank *self)
 
         if (reach->wire)
             reach->transport->close(reach->wire);
-        if (reach->memory)
-            munmap(reach->memory, reach->room_bytes);
+        give_room_back(self, reach);
         g_clear_pointer(&reach->ends, g_array_unref);
     }
 }
@@ -86,10 +97,7 @@ tt_wires_make_room(TtRank *self, TtReachWires *reach, gsize bytes)
 
     if (wanted <= reach->room_bytes)
         return TRUE;
-    if (reach->memory)
-        munmap(reach->memory, reach->room_bytes);
-    reach->memory = NULL;
-    reach->room_bytes = 0;
+    give_room_back(self, reach);
     memory = mmap(NULL, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return complain(self, TT_NO_RANK,
@@ -101,7 +109,7 @@ tt_wires_make_room(TtRank *self, TtReachWires *reach, gsize bytes)
                                     g_strerror(errno)));
     reach->memory = memory;
     reach->room_bytes = wanted;
-    return TRUE;
+    return !self->gpu || tt_gpu_register(self, memory, wanted);
 }
 
 gboolean
