@@ -52,8 +52,9 @@ typedef struct {
     guint n_items, n_first_pass;
     State states[TT_PROFILE_MAX_STATES];
     guint n_states;
-    double direct_bytes; /* messages from this length on are passed directly */
-    gboolean as_one;     /* the machine is too restless to tell states apart */
+    TtMicroTeam who;
+    gboolean is_gpu;
+    gboolean as_one; /* the machine is too restless to tell states apart */
 } Calibration;
 
 /* Sizes of 1.2 * 2^k bytes and, among the large ones, 1.7 * 2^k, in whole elements. */
@@ -130,13 +131,28 @@ find_state(Calibration *c, double flag_s)
     return &c->states[c->n_states++];
 }
 
+/* GPUs have no moods; the team does not measure their flags. */
+static gboolean
+probe_gpus(Calibration *c, State **state, GError **error)
+{
+    double flag_s = 0;
+
+    if (c->n_states == 0 && !tt_micro_measure_flag(c->team, &c->who, TINY_BYTES, &flag_s, error))
+        return FALSE;
+    *state = find_state(c, flag_s);
+    (*state)->n_seen++;
+    return TRUE;
+}
+
 static gboolean
 probe(Calibration *c, State **state, GError **error)
 {
-    g_autoptr(TtPlan) plan = tt_micro_plan(TT_MICRO_SEND, TT_MICRO_RANKS, TINY_BYTES, error);
+    g_autoptr(TtPlan) plan = tt_micro_plan(&c->who, TT_MICRO_SEND, TINY_BYTES, error);
     TtRunOptions run = { .warmup = 10, .iterations = 100, .repeats = 1 };
     TtRunResult result = { 0 };
 
+    if (c->is_gpu)
+        return probe_gpus(c, state, error);
     if (!plan || !tt_team_run(c->team, plan, &run, &result, error))
         return FALSE;
     merge_states(c);
@@ -177,8 +193,7 @@ measure_next(Calibration *c, GError **error)
         return TRUE;
     }
     item = c->items[state->n_done];
-    if (!tt_micro_measure(c->team, item.micro, c->bytes[item.point], c->direct_bytes, &sample,
-                          error))
+    if (!tt_micro_measure(c->team, &c->who, item.micro, c->bytes[item.point], &sample, error))
         return FALSE;
     if (c->as_one || (sample.steady && find_state(c, sample.flag_s) == state))
         keep(c, state, &sample);
@@ -219,7 +234,7 @@ restart_team(Calibration *c, GError **error)
 {
     TtTeamOptions options = team_options(c->options);
 
-    options.n_ranks = TT_MICRO_RANKS;
+    options.n_ranks = c->who.n_ranks;
     options.max_bytes = 2 * c->bytes[c->n_points - 1];
     options.pin = TRUE;
 
@@ -341,7 +356,8 @@ measure_switch(const TtCalibrateOptions *how, guint cores, TtProfile *profile, G
 {
     TtTeamOptions options = team_options(how);
     TtMeasureOptions measure = { .samples = 5 };
-    g_autoptr(TtPlan) plan = tt_micro_plan(TT_MICRO_SEND, 2 * cores, TINY_BYTES, error);
+    TtMicroTeam who = { .n_ranks = 2 * cores, .transport = options.transport };
+    g_autoptr(TtPlan) plan = tt_micro_plan(&who, TT_MICRO_SEND, TINY_BYTES, error);
     g_autoptr(TtTeam) team = NULL;
     TtMeasurement m;
     double work_s = profile->op[TT_OP_SEND].fixed_s[0] + profile->op[TT_OP_RECV].fixed_s[0];
@@ -377,6 +393,19 @@ cpu_name(void)
     return g_strdup("unknown CPU");
 }
 
+/* All lanes of a rank work at the same time, and each stores its messages itself; what GPUs share is in what a step
+ * costs, since all ranks are measured at once. */
+static TtProfile *
+describe_gpus(TtProfile *profile)
+{
+    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
+
+    profile->measured_at = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ");
+    profile->covers_memory = TRUE;
+    profile->lane_pushes = TRUE;
+    return profile;
+}
+
 static TtProfile *
 describe_machine(const char *transport, guint cores)
 {
@@ -391,6 +420,8 @@ describe_machine(const char *transport, guint cores)
     profile->name = g_strdup("this");
     profile->machine = in_memory ? g_strdup_printf("%s, %u cores", cpu, cores)
                                  : g_strdup_printf("%s, %u cores, %s", cpu, cores, transport);
+    if (tt_calibration_is_of_gpus(transport))
+        return describe_gpus(profile);
     profile->measured_at = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ");
     profile->covers_memory = TRUE;
     profile->lane_pushes =
@@ -411,14 +442,32 @@ tt_calibration_is_of_memory(const char *transport)
     return !transport || strcmp(transport, "shm") == 0 || strcmp(transport, "threads") == 0;
 }
 
-char *
-tt_calibration_path(const char *transport)
+gboolean
+tt_calibration_is_of_gpus(const char *transport)
 {
+    return transport && (strcmp(transport, "cuda") == 0 || g_str_has_prefix(transport, "cuda,"));
+}
+
+char *
+tt_calibration_path(const char *transport, const char *gpus)
+{
+    const char *host =
+        tt_calibration_is_of_gpus(transport) && gpus && g_str_has_prefix(gpus, "host") ? "-host"
+                                                                                       : "";
     g_autofree char *name = tt_calibration_is_of_memory(transport)
                                 ? g_strdup("this.ini")
-                                : g_strdup_printf("this-%s.ini", transport);
+                                : g_strdup_printf("this-%s%s.ini", transport, host);
 
     return g_build_filename(g_get_user_cache_dir(), "tutti", name, NULL);
+}
+
+static void
+name_gpus(TtProfile *profile, const Calibration *c)
+{
+    g_autofree char *gpus = tt_team_gpus_text(c->team);
+
+    g_free(profile->machine);
+    profile->machine = g_strdup_printf("GPU %s, %s", gpus, c->who.transport);
 }
 
 TtProfile *
@@ -431,18 +480,24 @@ tt_calibrate(const TtCalibrateOptions *options, GError **error)
     gboolean good;
 
     /* its two ranks have a core each, or are crowded on one */
-    c.direct_bytes = cores < TT_MICRO_RANKS ? profile->direct_crowded_bytes : profile->direct_bytes;
+    c.who = (TtMicroTeam){ .n_ranks = options->n_ranks ? options->n_ranks : TT_MICRO_RANKS,
+                           .transport = transport };
+    c.who.direct_bytes =
+        cores < TT_MICRO_RANKS ? profile->direct_crowded_bytes : profile->direct_bytes;
+    c.is_gpu = tt_calibration_is_of_gpus(transport);
     /* Over a network there is no telling the cores' moods apart by the latency. */
     c.as_one = !tt_calibration_is_of_memory(transport);
 
     list_sizes(&c);
     list_items(&c);
     good = measure_all(&c, error);
+    if (good && c.is_gpu)
+        name_gpus(profile, &c);
     g_clear_pointer(&c.team, tt_team_stop);
     if (good)
         fill_states(&c, profile);
     for (guint i = 0; i < c.n_states; i++)
         g_free(c.states[i].points);
-    return good && measure_switch(options, cores, profile, error) ? g_steal_pointer(&profile)
-                                                                  : NULL;
+    good = good && (c.is_gpu || measure_switch(options, cores, profile, error));
+    return good ? g_steal_pointer(&profile) : NULL;
 }

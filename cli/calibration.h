@@ -19,15 +19,19 @@ typedef struct {
     gboolean quick;            /* every other size, a quarter of the time */
     gboolean quiet;            /* no progress on stderr */
     guint64 max_bytes;         /* the largest buffer measured; 0: 112 MiB */
-    const TtTeamOptions *team; /* transport and network; NULL: shared memory */
+    const TtTeamOptions *team; /* transport and network, GPUs; NULL: shared memory */
+    guint
+        n_ranks; /* on GPUs, even: all measured at the same time, as they share what they are on; 0: 2 */
 } TtCalibrateOptions;
 
 /* Where `tutti calibrate` keeps this machine's profile for a transport and `tutti compare` looks for it: the
- * user's cache folder. Caller frees. */
-char *tt_calibration_path(const char *transport);
+ * user's cache folder. Kernels on the CPU (@gpus "host") have one of their own. Caller frees. */
+char *tt_calibration_path(const char *transport, const char *gpus);
 
 /* "shm", "threads": NULL is that too. */
 gboolean tt_calibration_is_of_memory(const char *transport);
+
+gboolean tt_calibration_is_of_gpus(const char *transport);
 
 /* Takes about a minute, a quarter of it if quick. Errors are those of exec/. */
 TtProfile *tt_calibrate(const TtCalibrateOptions *options, GError **error);

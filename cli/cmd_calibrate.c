@@ -7,7 +7,8 @@
 
 #include <stdio.h>
 
-static char *output, *max_bytes, *transport, *interface, **from;
+static char *output, *max_bytes, *transport, *interface, **from, *gpus, *protocol, *placement;
+static gint n_ranks;
 static gboolean quick, quiet;
 
 static const GOptionEntry entries[] = {
@@ -18,7 +19,15 @@ static const GOptionEntry entries[] = {
     { "max-bytes", 0, 0, G_OPTION_ARG_STRING, &max_bytes,
       "Largest buffer measured (default 112M); three of it are needed per rank", "SIZE" },
     { "transport", 0, 0, G_OPTION_ARG_STRING, &transport,
-      "What connects the two ranks: shm (default), tcp, verbs", "NAME" },
+      "What connects the two ranks: shm (default), tcp, verbs, cuda", "NAME" },
+    { "ranks", 0, 0, G_OPTION_ARG_INT, &n_ranks,
+      "On GPUs: measured at the same time, as many as will be compared (default 8); even", "N" },
+    { "gpus", 0, 0, G_OPTION_ARG_STRING, &gpus, "Of transport cuda (default: all), or host",
+      "LIST" },
+    { "protocol", 0, 0, G_OPTION_ARG_STRING, &protocol,
+      "Between GPUs: simple, ll, ll128 or auto (default)", "NAME" },
+    { "placement", 0, 0, G_OPTION_ARG_STRING, &placement,
+      "Of messages between GPUs: write, read, host or auto (default)", "NAME" },
     { "interface", 0, 0, G_OPTION_ARG_STRING, &interface,
       "Of the network; default: inside this machine", "NAME" },
     { "from", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &from,
@@ -79,6 +88,30 @@ fit_from(const TtOptions *options, GError **error)
     return tt_calibrate_from(all, output, quiet, error);
 }
 
+/* Eight ranks show what a GPU does when all of it is busy. */
+#define GPU_RANKS 8
+
+static gboolean
+check_gpu_options(TtTeamOptions *team, TtCalibrateOptions *how, GError **error)
+{
+    gboolean is_gpu = tt_calibration_is_of_gpus(transport);
+
+    if (!is_gpu && (n_ranks || gpus || protocol || placement)) {
+        g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
+                    "--ranks, --gpus, --protocol and --placement go with --transport cuda");
+        return FALSE;
+    }
+    if (n_ranks < 0 || n_ranks > 1024 || n_ranks % 2 != 0) {
+        g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
+                    "--ranks: ranks are measured in pairs, 2, 4, ... 1024, not %d", n_ranks);
+        return FALSE;
+    }
+    team->gpus = gpus;
+    how->n_ranks = !is_gpu ? 0 : n_ranks ? (guint)n_ranks : GPU_RANKS;
+    return tt_gpu_protocol_parse(protocol, &team->gpu_protocol, error) &&
+           tt_gpu_placement_parse(placement, &team->gpu_placement, error);
+}
+
 static int
 calibrate_run(const TtOptions *options, GError **error)
 {
@@ -86,7 +119,7 @@ calibrate_run(const TtOptions *options, GError **error)
                            .interface = interface,
                            .gid_index = -1 };
     TtCalibrateOptions how = { .quick = quick, .quiet = quiet, .team = &team };
-    g_autofree char *path = output ? g_strdup(output) : tt_calibration_path(transport);
+    g_autofree char *path = output ? g_strdup(output) : tt_calibration_path(transport, gpus);
     g_autofree char *folder = g_path_get_dirname(path);
     g_autoptr(TtProfile) profile = NULL;
     g_autofree char *text = NULL;
@@ -99,6 +132,8 @@ calibrate_run(const TtOptions *options, GError **error)
                     options->arguments[0]);
         return TT_EXIT_USAGE;
     }
+    if (!check_gpu_options(&team, &how, error))
+        return TT_EXIT_USAGE;
     if (max_bytes && !tt_parse_cli_size(max_bytes, &how.max_bytes, error)) {
         g_prefix_error(error, "--max-bytes: ");
         return TT_EXIT_USAGE;

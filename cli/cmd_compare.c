@@ -190,12 +190,18 @@ static gboolean
 find_profile(Compare *c, GError **error)
 {
     const char *transport = transport_across(c);
-    g_autofree char *kept = tt_calibration_path(transport);
-    TtTeamOptions team = { .transport = transport, .gid_index = -1 };
+    g_autofree char *kept = tt_calibration_path(transport, c->options->gpus);
+    TtTeamOptions team = { .transport = transport,
+                           .gid_index = -1,
+                           .gpus = c->options->gpus,
+                           .gpu_protocol = c->options->protocol,
+                           .gpu_placement = c->options->placement };
     TtCalibrateOptions how = { .quick = TRUE, .quiet = c->options->quiet, .team = &team };
 
     if (c->options->profile)
         return TRUE;
+    if (tt_calibration_is_of_gpus(transport))
+        how.n_ranks = MAX(2, c->setup.n_ranks / 2 * 2);
     g_clear_pointer(&c->setup.profile, tt_profile_free);
     if (g_file_test(kept, G_FILE_TEST_EXISTS)) {
         c->setup.profile = tt_profile_open(kept, error);
@@ -242,7 +248,7 @@ start(Compare *c, const GArray *cases, GError **error)
     TtTeamOptions *team = &c->team_setup.team;
 
     if (!tt_team_setup(&c->team_setup, c->options, c->setup.n_ranks, error) ||
-        !check_topology(c, error))
+        !tt_team_check_gpus(&c->team_setup, c->options, error) || !check_topology(c, error))
         return FALSE;
     if (team->n_ranks != c->setup.n_ranks) {
         g_set_error(

@@ -98,8 +98,9 @@ micro_steps(TtMicro micro, guint peer, guint32 mine, TtStep *steps)
 }
 
 TtPlan *
-tt_micro_plan(TtMicro micro, guint n_ranks, guint64 bytes, GError **error)
+tt_micro_plan(const TtMicroTeam *who, TtMicro micro, guint64 bytes, GError **error)
 {
+    guint n_ranks = who->n_ranks;
     TtPlanSpec spec = { .collective = TT_ALLREDUCE,
                         .n_ranks = n_ranks,
                         .count = bytes / sizeof(float),
@@ -113,8 +114,8 @@ tt_micro_plan(TtMicro micro, guint n_ranks, guint64 bytes, GError **error)
 
         g_array_append_vals(tt_table_steps(table, rank, 0), steps, n);
     }
-    tt_exec_defaults(&spec, "direct"); /* whole vectors as messages, as here */
-    if (bytes <= spec.slot_bytes)
+    tt_exec_defaults_over(&spec, "direct", who->transport); /* whole vectors as messages, as here */
+    if (bytes / spec.n_channels <= spec.slot_bytes)
         spec.count *= n_chunks;
     return tt_table_to_plan(table, "micro", &spec, error);
 }
@@ -130,7 +131,7 @@ share_work(const TtTimeline *timeline, const Content *c, double *share)
         const TtEvent *e = &g_array_index(timeline->events, TtEvent, i);
         double busy = MAX(0, (double)(e->end_ps - e->begin_ps - e->wait_ps));
 
-        share[c->work[e->rank][e->step]] += busy;
+        share[c->work[e->rank % TT_MICRO_RANKS][e->step]] += busy;
         all += busy;
     }
     for (guint op = 0; op < TT_N_OPS; op++)
@@ -190,26 +191,74 @@ record_shares(TtTeam *team, const TtPlan *plan, const Content *content, guint n,
 }
 
 gboolean
-tt_micro_measure(TtTeam *team, TtMicro micro, guint64 bytes, double direct_bytes,
+tt_micro_measure(TtTeam *team, const TtMicroTeam *who, TtMicro micro, guint64 bytes,
                  TtMicroSample *sample, GError **error)
 {
-    g_autoptr(TtPlan) plan = tt_micro_plan(micro, TT_MICRO_RANKS, bytes, error);
+    g_autoptr(TtPlan) plan = tt_micro_plan(who, micro, bytes, error);
     double time_s[LOOPS], flag_s[LOOPS + RECORDINGS];
     guint n = LOOPS;
     Content content;
 
     if (!plan)
         return FALSE;
-    look_inside(plan, direct_bytes > 0 && (double)tt_plan_max_message_bytes(plan) >= direct_bytes,
-                &content);
+    look_inside(
+        plan, who->direct_bytes > 0 && (double)tt_plan_max_message_bytes(plan) >= who->direct_bytes,
+        &content);
     if (!time_loops(team, plan, &n, time_s, flag_s, error) ||
         !record_shares(team, plan, &content, n, sample->share, flag_s + n, error))
         return FALSE;
     sample->n_rounds = (double)plan->n_rounds;
     sample->n_waits = n_waits(micro, &content, sample->n_rounds);
-    sample->message_bytes = (double)tt_plan_chunk(plan, 0).count * sizeof(float) / sample->n_rounds;
+    sample->message_bytes = (double)tt_plan_chunk(plan, 0).count * sizeof(float) /
+                            sample->n_rounds / plan->spec.n_channels;
     sample->time_s = tt_median(time_s, n);
     sample->flag_s = tt_median(flag_s, 2 * n); /* sorts */
     sample->steady = flag_s[2 * n - 1] < flag_s[0] * TT_PROFILE_STATE_FACTOR;
+    return TRUE;
+}
+
+/* What the steps of a recorded iteration took without waiting, one lane of one rank. */
+static gboolean
+time_work(TtTeam *team, const TtPlan *plan, double *work_s, GError **error)
+{
+    TtRunOptions run = { .warmup = 1, .iterations = 1, .repeats = 1, .record = TRUE };
+    double work[RECORDINGS];
+
+    for (guint i = 0; i < RECORDINGS; i++) {
+        TtRunResult result = { 0 };
+        double busy_ps = 0;
+
+        if (!tt_team_run(team, plan, &run, &result, error))
+            return FALSE;
+        for (guint e = 0; e < result.timeline->events->len; e++) {
+            const TtEvent *event = &g_array_index(result.timeline->events, TtEvent, e);
+
+            busy_ps += MAX(0, (double)(event->end_ps - event->begin_ps - event->wait_ps));
+        }
+        work[i] = busy_ps * 1e-12 / plan->spec.n_ranks / plan->n_lanes;
+        tt_run_result_clear(&result);
+    }
+    *work_s = tt_median(work, RECORDINGS);
+    return TRUE;
+}
+
+/* Of an exchange, at least this share is the flag's way: a clock of low resolution may give all to the steps. */
+#define FLAG_LEAST 0.25
+
+gboolean
+tt_micro_measure_flag(TtTeam *team, const TtMicroTeam *who, guint64 bytes, double *flag_s,
+                      GError **error)
+{
+    g_autoptr(TtPlan) send = tt_micro_plan(who, TT_MICRO_SEND, bytes, error);
+    g_autoptr(TtPlan) answer = send ? tt_micro_plan(who, TT_MICRO_ANSWER, bytes, error) : NULL;
+    double send_s[LOOPS], answer_s[LOOPS], none[LOOPS], work_s, exchange_s;
+    guint n = LOOPS;
+
+    if (!answer || !time_loops(team, send, &n, send_s, none, error) ||
+        !time_loops(team, answer, &n, answer_s, none, error) ||
+        !time_work(team, send, &work_s, error))
+        return FALSE;
+    exchange_s = MAX(0, tt_median(answer_s, n) - tt_median(send_s, n));
+    *flag_s = MAX(exchange_s - work_s, exchange_s * FLAG_LEAST);
     return TRUE;
 }

@@ -20,6 +20,14 @@
 
 #define TT_MICRO_RANKS 2
 
+/* Who runs them: 2 ranks, or an even number (on GPUs: all at the same time, as in a collective, on as many channels as
+ * one of this size has there). */
+typedef struct {
+    guint n_ranks;
+    const char *transport; /* as after --transport */
+    double direct_bytes;   /* messages from this length on are passed directly; 0: none are */
+} TtMicroTeam;
+
 typedef enum {
     TT_MICRO_NOTHING,
     TT_MICRO_COPY,
@@ -41,15 +49,19 @@ typedef struct {
         share[TT_N_OPS]; /* of an iteration's work, of one step of the kind that had all to do; by a
                                recorded timeline */
     double n_rounds, n_waits; /* waits: of one round */
-    double message_bytes;     /* of one step */
+    double message_bytes;     /* of one step of one lane */
     gboolean steady;          /* the machine stayed in one state meanwhile */
 } TtMicroSample;
 
-/* A plan for any even number of ranks, rank r with rank r + n/2. @bytes: of one buffer; but as long as
+/* A plan in which rank r talks to rank r + n/2. @bytes: of one buffer; but as long as
  * messages are whole, @bytes is the length of one, and the forms with X have buffers of two. */
-TtPlan *tt_micro_plan(TtMicro micro, guint n_ranks, guint64 bytes, GError **error);
+TtPlan *tt_micro_plan(const TtMicroTeam *who, TtMicro micro, guint64 bytes, GError **error);
 
-/* Some milliseconds: timed loops, then recorded iterations. @direct_bytes: messages from this length on are
- * passed directly; 0: none are. */
-gboolean tt_micro_measure(TtTeam *team, TtMicro micro, guint64 bytes, double direct_bytes,
+/* Some milliseconds: timed loops, then recorded iterations. */
+gboolean tt_micro_measure(TtTeam *team, const TtMicroTeam *who, TtMicro micro, guint64 bytes,
                           TtMicroSample *sample, GError **error);
+
+/* How long a flag takes between GPUs, where the team does not measure it beside: what an answer takes longer than a
+ * message, less the work of its steps. */
+gboolean tt_micro_measure_flag(TtTeam *team, const TtMicroTeam *who, guint64 bytes, double *flag_s,
+                               GError **error);
