@@ -46,9 +46,9 @@ want 0 - -- $nccl -b 0 -e 2000 -i 1000 -o avg -d all
 all_right 27 "averages of four, and nothing at all"
 want 0 - -- $nccl -b 9M -e 9M -d float --collective allgather
 all_right 1 "more than is compared at once"
-want 0 - -- $nccl -b 8 --device 3,1
+want 0 - -- $nccl -b 8 --gpus 3,1
 has "device 3 0000:13:00.0"
-[ "$(grep -c '# *Rank' stdout)" -eq 2 ] || fail "--device 3,1: $(cat stdout)"
+[ "$(grep -c '# *Rank' stdout)" -eq 2 ] || fail "--gpus 3,1: $(cat stdout)"
 want 0 - -- $nccl -b 8 -c 0 -w 0
 grep -q "Out of bounds" stdout && fail "-c 0 cannot know of wrong values"
 want 0 - -- $nccl -b 8 --csv
@@ -63,9 +63,9 @@ has "FAILED"
 want 2 "--algo does not apply to --backend nccl" -- $nccl --algo ring
 want 2 "--transport does not apply" -- $nccl --transport shm
 want 2 "5 ranks on $(hostname), which has 4 GPUs: NCCL refuses two ranks on one" -- $nccl -b 8 --ranks 5
-want 2 "--device \"7\": $(hostname) has GPUs 0-3" -- $nccl -b 8 --device 7
-want 2 "--device names 1 GPUs for the 2 ranks" -- $nccl -b 8 --device 1 --ranks 2
-want 2 "ranks 0 and 1 would share GPU 0000:12:00.0" -- $nccl -b 8 --device 2,2
+want 2 "--gpus \"7\": $(hostname) has GPUs 0-3" -- $nccl -b 8 --gpus 7
+want 2 "--gpus names 1 GPUs for the 2 ranks" -- $nccl -b 8 --gpus 1 --ranks 2
+want 2 "ranks 0 and 1 would share GPU 0000:12:00.0" -- $nccl -b 8 --gpus 2,2
 want 2 "root" -- $nccl -b 8 --collective reduce -r 7
 FAKE_CUDA_MEMORY=1000 want 1 "has no room for a buffer of 1024 bytes: use a smaller -e" -- $nccl -b 1K
 FAKE_CUDA_MAJOR=8 want 2 "NCCL reduces f8e4m3 from compute capability 9.0" -- $nccl -b 8 -d f8e4m3

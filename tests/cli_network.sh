@@ -13,7 +13,7 @@ free_port() {
 
 # --- refused before anything is started --------------------------------------------------------------------
 
-want 2 "unknown transport \"smoke\" (one of: shm, tcp, verbs, threads; or two" -- run --ranks 2 --transport smoke
+want 2 "unknown transport \"smoke\" (one of: shm, tcp, verbs, threads, cuda; or two" -- run --ranks 2 --transport smoke
 want 2 "unknown transport \"shm,smoke\"" -- run --ranks 2 --transport shm,smoke
 want 2 "no interface or address eth77; interfaces up: lo" -- run --ranks 2 --transport tcp --interface eth77
 want 2 "--streams \"0\" must be a whole number, 1 .. 64" -- run --ranks 2 --transport tcp --streams 0
