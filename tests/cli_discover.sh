@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tutti topo discover, on machines made up here: a folder with what the kernel would say, and an NVML that reads from a
-# file which GPUs there are (fake_nvml.c).
+# file which GPUs there are (fakes/fake_nvml.c).
 . "$TT_SOURCE_DIR/tests/cli_common.inc"
 [ -e "${FAKE_NVML_LIBRARY:-}" ] || { echo "skipped: no fake_nvml"; exit 77; }
 export TUTTI_NVML_LIBRARY=$FAKE_NVML_LIBRARY
