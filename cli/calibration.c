@@ -471,7 +471,7 @@ name_gpus(TtProfile *profile, const Calibration *c)
 }
 
 TtProfile *
-tt_calibrate(const TtCalibrateOptions *options, GError **error)
+tt_calibrate(const TtCalibrateOptions *options, char **about, GError **error)
 {
     guint cores = MAX(1, g_get_num_processors());
     Calibration c = { .options = options };
@@ -493,6 +493,8 @@ tt_calibrate(const TtCalibrateOptions *options, GError **error)
     good = measure_all(&c, error);
     if (good && c.is_gpu)
         name_gpus(profile, &c);
+    if (good && c.is_gpu && about)
+        good = (*about = tt_team_gpus_measure(c.team, error)) != NULL;
     g_clear_pointer(&c.team, tt_team_stop);
     if (good)
         fill_states(&c, profile);

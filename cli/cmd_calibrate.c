@@ -122,7 +122,7 @@ calibrate_run(const TtOptions *options, GError **error)
     g_autofree char *path = output ? g_strdup(output) : tt_calibration_path(transport, gpus);
     g_autofree char *folder = g_path_get_dirname(path);
     g_autoptr(TtProfile) profile = NULL;
-    g_autofree char *text = NULL;
+    g_autofree char *plain = NULL, *text = NULL, *about = NULL;
 
     if (from)
         return fit_from(options, error);
@@ -142,12 +142,15 @@ calibrate_run(const TtOptions *options, GError **error)
         g_mkdir_with_parents(folder, 0755);
     if (!tt_output_check("--output", path, error))
         return TT_EXIT_USAGE;
-    profile = tt_calibrate(&how, error);
+    profile = tt_calibrate(&how, &about, error);
     if (!profile)
         return TT_EXIT_FAILED;
-    text = tt_profile_to_text(profile);
+    plain = tt_profile_to_text(profile);
+    text = g_strconcat(plain, about ? "\n" : "", about, NULL);
     if (!tt_output_write(path, text, error))
         return TT_EXIT_FAILED;
+    if (about)
+        printf("%s", about);
     print_profile(profile, path);
     return TT_EXIT_GOOD;
 }

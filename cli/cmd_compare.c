@@ -210,7 +210,7 @@ find_profile(Compare *c, GError **error)
                        "no profile of this machine over %s yet: calibrating quickly (tutti "
                        "calibrate --transport %s keeps a better one)",
                        transport, transport);
-        c->setup.profile = tt_calibrate(&how, error);
+        c->setup.profile = tt_calibrate(&how, NULL, error);
     }
     if (c->setup.profile)
         tt_report_config(c->report, "profile", "%s, measured %s", c->setup.profile->machine,

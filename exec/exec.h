@@ -97,6 +97,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(TtTeam, tt_team_stop)
 
 /* Process id of a rank, for tests that kill one, and the name of its machine. */
 GPid tt_team_pid(const TtTeam *team, guint rank);
+char *tt_team_gpus_measure(TtTeam *team, GError **error); /* between runs: lines on what they do at best */
 char *tt_team_gpus_text(
     const TtTeam *team); /* "0 NVIDIA H200 (ranks 0-7)", of this process; NULL: none */
 const char *tt_team_host_name(const TtTeam *team, guint rank);

@@ -179,6 +179,28 @@ open_groups(TtGpus *self, const GArray *devices, GError **error)
     return TRUE;
 }
 
+/* Inputs and outputs of all ranks of a GPU; what slots and programs need is found out later. */
+static gboolean
+check_memory(const TtGpus *self, GError **error)
+{
+    guint64 max_bytes = self->region->max_bytes;
+
+    for (guint g = 0; g < self->n_groups; g++) {
+        const TtGpuGroup *group = &self->groups[g];
+
+        if (max_bytes <= group->facts.free_bytes / 2 / group->n)
+            continue;
+        g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM,
+                    "%u rank%s with an input and an output of %" G_GUINT64_FORMAT
+                    " MiB each need more memory than the %" G_GUINT64_FORMAT
+                    " MiB that GPU %u has free (use fewer ranks or a smaller size)",
+                    group->n, group->n == 1 ? "" : "s", max_bytes >> 20,
+                    group->facts.free_bytes >> 20, group->index);
+        return FALSE;
+    }
+    return TRUE;
+}
+
 TtGpus *
 tt_gpus_open(TtRegion *region, const char *device, TtGpuPlacement placement, GError **error)
 {
@@ -197,7 +219,7 @@ tt_gpus_open(TtRegion *region, const char *device, TtGpuPlacement placement, GEr
     self->placement = placement;
     pthread_mutex_init(&self->lock, NULL);
     meet_init(&self->meet, region->n_local);
-    if (open_groups(self, devices, error) &&
+    if (open_groups(self, devices, error) && check_memory(self, error) &&
         (self->abort = driver->alloc_host(self->groups[0].gpu, TT_LINE_BYTES, error)) &&
         tt_gpu_place_open(self, error))
         return self;

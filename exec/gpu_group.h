@@ -7,6 +7,7 @@
  *     gpu_place.c         where a connection lies: the receiver's GPU, the sender's, or host memory
  *     gpu_compile.c       a rank's part of the job as steps, lanes and ends; the group's, uploaded
  *     gpu_run.c           launches, progress, time-outs, recording
+ *     gpu_measure.c       what a GPU does at best, for calibration
  *     gpu_data.c          buffers on the GPU; inputs to it, results from it
  */
 #pragma once
@@ -101,6 +102,12 @@ gboolean tt_gpu_meet(TtRank *self, TtGpuMeet *meet, gboolean (*last)(TtRank *sel
 gboolean tt_gpu_complain(TtRank *self, GError *error);
 
 gboolean tt_gpu_make_room(TtGpuGroup *group, TtGpuRoom *room, gsize bytes, GError **error);
+
+/* --- gpu_measure.c --- */
+
+/* Lines of comment on each GPU: launches, copies and reductions by blocks, memory, cache, peers. No rank may run.
+ * Caller frees. */
+char *tt_gpus_measure(TtGpus *self, GError **error);
 
 /* --- gpu_place.c --- */
 

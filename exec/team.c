@@ -298,6 +298,12 @@ tt_team_gpus_text(const TtTeam *team)
     return team->region->gpus ? tt_gpus_text(team->region->gpus) : NULL;
 }
 
+char *
+tt_team_gpus_measure(TtTeam *team, GError **error)
+{
+    return tt_gpus_measure(team->region->gpus, error);
+}
+
 GPid
 tt_team_pid(const TtTeam *team, guint rank)
 {
