@@ -80,7 +80,10 @@ add_row(Compare *c, const TtPlan *plan, const TtCase *k, const TtComparison *com
     row.predicted_us = comparison->predicted_s * 1e6;
     row.measured_us = comparison->measured.time_s * 1e6;
     row.error = comparison->error;
-    row.flag_ns = comparison->measured.flag_s * 1e9;
+    if (comparison->measured.gpu_protocol != TT_GPU_PROTOCOL_AUTO)
+        row.protocol = tt_gpu_protocol_name(comparison->measured.gpu_protocol);
+    else
+        row.flag_ns = comparison->measured.flag_s * 1e9;
     row.wrong = comparison->measured.wrong;
     row.diverges = where;
     tt_report_add(c->report, &row);

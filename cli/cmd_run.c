@@ -207,7 +207,8 @@ run_place(Run *r, const What *what, const TtCase *c, gboolean in_place, gboolean
         set_iterations(row, &result.iterations);
     row->in_place = in_place;
     row->wrong = r->options->check ? result.wrong : -1;
-    row->protocol = tt_gpu_protocol_name(result.gpu_protocol);
+    if (result.gpu_protocol != TT_GPU_PROTOCOL_AUTO)
+        row->protocol = tt_gpu_protocol_name(result.gpu_protocol);
     if (result.arrivals)
         row->arrivals = place->arrivals_json = tt_arrivals_to_json(result.arrivals);
     place->arrivals = g_steal_pointer(&result.arrivals);
@@ -313,16 +314,19 @@ print_heading(const Run *r)
 
     tt_report_comment(r->report, "tutti %s run: %s", TT_VERSION,
                       tt_collective_name(options->collective));
-    tt_report_comment(r->report,
-                      "ranks %u by %s transport %s reduce %s iterations %u warmup %u validation %d",
-                      r->n_ranks, r->setup.launch.source, r->setup.team.transport, tt_reduce_unit(),
-                      options->iterations, options->warmup, options->check);
+    tt_report_comment(
+        r->report, "ranks %u by %s transport %s reduce %s iterations %u warmup %u validation %d",
+        r->n_ranks, r->setup.launch.source, r->setup.team.transport,
+        gpus ? "kernels" : tt_reduce_unit(), options->iterations, options->warmup, options->check);
     if (is_several(r, most_in_flight(options)))
         tt_report_comment(r->report, "groups %u of %u ranks in flight %u start offsets %s",
                           r->flight.n_groups, r->flight.group_size, most_in_flight(options),
                           options->start_offset ? options->start_offset : "none");
-    if (gpus)
+    if (gpus) {
         tt_report_comment(r->report, "GPUs %s", gpus);
+        tt_report_config(r->report, "gpus", "%s", gpus);
+        tt_report_config(r->report, "placement", "%s", tt_gpu_placement_name(options->placement));
+    }
     print_ranks(r);
     if (tt_report_is_table(r->report))
         tt_print_run_header();

@@ -73,6 +73,7 @@ typedef struct {
     const TtProfile *state[TT_PROFILE_MAX_STATES + 1];
     GArray *time_s[TT_PROFILE_MAX_STATES + 1], *flag_s[TT_PROFILE_MAX_STATES + 1];
     guint n, n_taken;
+    TtGpuProtocol gpu_protocol;
 } Samples;
 
 static void
@@ -133,6 +134,7 @@ take_samples(TtTeam *team, const TtPlan *plan, const TtMeasureOptions *options, 
         if (!tt_team_run(team, plan, &run, &result, error))
             return FALSE;
         n = samples_add(samples, options->states, &result, &of_interest);
+        samples->gpu_protocol = result.gpu_protocol;
         tt_run_result_clear(&result);
         if (n >= wanted && (of_interest || g_get_monotonic_time() > deadline_us))
             return TRUE;
@@ -190,6 +192,7 @@ tt_measure(TtTeam *team, const TtPlan *plan, const TtMeasureOptions *options,
            (!options->check || check_once(team, plan, options->in_place, &m.wrong, error));
     if (good) {
         summarise(&samples, &m);
+        m.gpu_protocol = samples.gpu_protocol;
         *measurement = m;
     }
     samples_clear(&samples);

@@ -28,6 +28,7 @@ typedef struct {
     const TtProfile
         *state;   /* that of the samples used; NULL: none of interest came up, or any would do */
     gint64 wrong; /* elements off the reference; -1 if not checked */
+    TtGpuProtocol gpu_protocol; /* of the last sample */
 } TtMeasurement;
 
 gboolean tt_measure(TtTeam *team, const TtPlan *plan, const TtMeasureOptions *options,

@@ -57,7 +57,8 @@ typedef enum {
 
 /* "auto" (NULL), "simple", "ll", "ll128"; "auto" (NULL), "write", "read", "host". FALSE with
  * TT_EXEC_ERROR_USAGE. */
-const char *tt_gpu_protocol_name(TtGpuProtocol protocol); /* AUTO: "simple", as on CPUs */
+const char *tt_gpu_protocol_name(TtGpuProtocol protocol); /* "auto", "simple", ... */
+const char *tt_gpu_placement_name(TtGpuPlacement placement);
 gboolean tt_gpu_protocol_parse(const char *text, TtGpuProtocol *protocol, GError **error);
 gboolean tt_gpu_placement_parse(const char *text, TtGpuPlacement *placement, GError **error);
 
@@ -97,7 +98,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(TtTeam, tt_team_stop)
 
 /* Process id of a rank, for tests that kill one, and the name of its machine. */
 GPid tt_team_pid(const TtTeam *team, guint rank);
-char *tt_team_gpus_measure(TtTeam *team, GError **error); /* between runs: lines on what they do at best */
+char *tt_team_gpus_measure(TtTeam *team,
+                           GError **error); /* between runs: lines on what they do at best */
 char *tt_team_gpus_text(
     const TtTeam *team); /* "0 NVIDIA H200 (ranks 0-7)", of this process; NULL: none */
 const char *tt_team_host_name(const TtTeam *team, guint rank);

@@ -22,12 +22,12 @@ parse(const char *what, const char *const *names, const char *text, guint *found
     return FALSE;
 }
 
+static const char *const placement_names[] = { "auto", "write", "read", "host", NULL };
+
 gboolean
 tt_gpu_placement_parse(const char *text, TtGpuPlacement *placement, GError **error)
 {
-    static const char *const names[] = { "auto", "write", "read", "host", NULL };
-
-    return parse("placement", names, text, placement, error);
+    return parse("placement", placement_names, text, placement, error);
 }
 
 static const char *const protocol_names[] = { "auto", "simple", "ll", "ll128", NULL };
@@ -35,7 +35,13 @@ static const char *const protocol_names[] = { "auto", "simple", "ll", "ll128", N
 const char *
 tt_gpu_protocol_name(TtGpuProtocol protocol)
 {
-    return protocol_names[MAX(protocol, TT_GPU_PROTOCOL_SIMPLE)];
+    return protocol_names[protocol];
+}
+
+const char *
+tt_gpu_placement_name(TtGpuPlacement placement)
+{
+    return placement_names[placement];
 }
 
 gboolean
@@ -50,15 +56,6 @@ static gboolean
 is_host(const char *device)
 {
     return device && (strcmp(device, "host") == 0 || g_str_has_prefix(device, "host:"));
-}
-
-static gboolean
-refuse_device(const char *device, guint n, GError **error)
-{
-    g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
-                "--gpus %s: not GPUs as \"0,1\" (there %s %u here), nor \"host\" or \"host:2\"",
-                device, n == 1 ? "is" : "are", n);
-    return FALSE;
 }
 
 /* "host:2,8": two pretend GPUs, blocks of eight threads. */
@@ -80,12 +77,42 @@ set_up_host(const char *device, GError **error)
     return TRUE;
 }
 
-/* Numbers of the devices to use, from "0,2" or all. */
-static GArray *
-list_devices(const TtGpuDriver *driver, const char *device, GError **error)
+/* "0,2": numbers, none twice. @list NULL if all are meant. */
+static gboolean
+parse_devices(const char *device, GArray **list, GError **error)
 {
-    g_autoptr(GArray) list = g_array_new(FALSE, FALSE, sizeof(guint));
-    g_auto(GStrv) words = g_strsplit(device && !is_host(device) ? device : "", ",", -1);
+    g_auto(GStrv) words = device ? g_strsplit(device, ",", -1) : NULL;
+    g_autoptr(GArray) found = g_array_new(FALSE, FALSE, sizeof(guint));
+
+    *list = NULL;
+    if (!device)
+        return TRUE;
+    for (guint i = 0; i == 0 || words[i]; i++) {
+        guint64 number = 0;
+        guint index;
+        gboolean good =
+            words[i] && g_ascii_string_to_unsigned(words[i], 10, 0, 1023, &number, NULL);
+
+        for (guint j = 0; good && j < i; j++)
+            good = g_array_index(found, guint, j) != number;
+        if (!good) {
+            g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
+                        "--gpus \"%s\": neither numbers of GPUs as in 0,2 (none twice) nor host, "
+                        "host:2 or host:2,8",
+                        device);
+            return FALSE;
+        }
+        index = (guint)number;
+        g_array_append_val(found, index);
+    }
+    *list = g_steal_pointer(&found);
+    return TRUE;
+}
+
+/* @devices: those asked for, or NULL; all there are then. */
+static GArray *
+check_devices(const TtGpuDriver *driver, GArray *devices, GError **error)
+{
     guint n;
 
     if (!driver->count(&n, error))
@@ -95,20 +122,20 @@ list_devices(const TtGpuDriver *driver, const char *device, GError **error)
                     "there is no GPU here (--gpus host runs the same kernels on the CPU)");
         return NULL;
     }
-    for (guint i = 0; words[i]; i++) {
-        guint64 number;
-        guint index;
-
-        if (!g_ascii_string_to_unsigned(words[i], 10, 0, n - 1, &number, NULL)) {
-            refuse_device(device, n, error);
+    if (!devices) {
+        devices = g_array_new(FALSE, FALSE, sizeof(guint));
+        for (guint i = 0; i < n; i++)
+            g_array_append_val(devices, i);
+        return devices;
+    }
+    for (guint i = 0; i < devices->len; i++)
+        if (g_array_index(devices, guint, i) >= n) {
+            g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
+                        "--gpus: there is no GPU %u, only 0 .. %u",
+                        g_array_index(devices, guint, i), n - 1);
             return NULL;
         }
-        index = (guint)number;
-        g_array_append_val(list, index);
-    }
-    for (guint i = 0; !words[0] && i < n; i++)
-        g_array_append_val(list, i);
-    return g_steal_pointer(&list);
+    return g_array_ref(devices);
 }
 
 /* --- groups -------------------------------------------------------------------------------------- */
@@ -206,12 +233,12 @@ tt_gpus_open(TtRegion *region, const char *device, TtGpuPlacement placement, GEr
 {
     TtGpus *self;
     const TtGpuDriver *driver;
-    g_autoptr(GArray) devices = NULL;
+    g_autoptr(GArray) asked = NULL, devices = NULL;
 
-    if (is_host(device) && !set_up_host(device, error))
+    if (is_host(device) ? !set_up_host(device, error) : !parse_devices(device, &asked, error))
         return NULL;
     driver = tt_gpu_driver_find(is_host(device) ? "host" : "cuda", error);
-    if (!driver || !(devices = list_devices(driver, device, error)))
+    if (!driver || !(devices = check_devices(driver, asked, error)))
         return NULL;
     self = g_new0(TtGpus, 1);
     self->driver = driver;

@@ -172,9 +172,11 @@ static gboolean
 settle(TtTeam *team, const TtTeamOptions *options, GError **error)
 {
     g_autofree char *same = g_strdup_printf(
-        "transport %s, %u streams, checksum %d, sizes up to %" G_GUINT64_FORMAT " bytes",
+        "transport %s, %u streams, checksum %d, protocol %s, placement %s, sizes up to "
+        "%" G_GUINT64_FORMAT " bytes",
         options->transport ? options->transport : "shm", MAX(1, options->streams),
-        options->checksum, options->max_bytes);
+        options->checksum, tt_gpu_protocol_name(options->gpu_protocol),
+        tt_gpu_placement_name(options->gpu_placement), options->max_bytes);
 
     return tt_remote_settle(team->remote, &team->watch, same, error);
 }

@@ -71,6 +71,11 @@ for placement in auto read host; do
     [ "$codes" = "0 0 0 0 " ] || fail "four processes, --placement $placement: $codes $(cat err?.keep)"
     grep -q "Out of bounds values : 0 OK" out0.keep || fail "four processes: $(cat out0.keep)"
 done
+port=$(free_port)
+timeout 60 "$TUTTI" run --transport cuda --gpus host --ranks 2 --rank 1 --meet 127.0.0.1:$port -b 1K >out1.keep 2>err1.keep &
+timeout 60 "$TUTTI" run --transport cuda --gpus host --ranks 2 --rank 0 --meet 127.0.0.1:$port -b 1K --placement read >out0.keep 2>err0.keep
+wait
+grep -q "^tutti run: wrong arguments: .*placement read" err0.keep || fail "two placements: $(cat err0.keep)"
 together -n 100000 --fault kill:rank=1,after=3 -T 5
 for r in 0 2 3; do
     grep -q "^tutti run: died: rank 1" err$r.keep || fail "rank $r of a dead rank 1: $(cat err$r.keep)"
@@ -84,6 +89,10 @@ cuda="run --transport cuda --gpus host --ranks 2 -b 1K"
 want 2 'unknown protocol "x" (one of: auto, simple, ll, ll128)' -- $cuda --protocol x
 want 2 'unknown placement "x" (one of: auto, write, read, host)' -- $cuda --placement x
 want 2 '"host:N" or "host:N,THREADS"' -- run --transport cuda --gpus host:0 --ranks 2 -b 1K
+for list in 0,0 -1 x 0, "" 1-2; do
+    want 2 'neither numbers of GPUs as in 0,2' -- run --transport cuda --gpus "$list" --ranks 2 -b 1K
+done
+want 1 'that GPU 0 has free' -- run --transport cuda --gpus host --ranks 2 -b 16T
 want 2 'go with --transport cuda' -- run --ranks 2 -b 1K --protocol ll
 want 2 'kernels do not look at messages' -- $cuda --checksum
 want 2 'kernels do not spoil messages' -- $cuda --fault corrupt:rank=1

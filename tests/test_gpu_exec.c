@@ -42,7 +42,17 @@ run(TtTeam *team, const char *algorithm, const TtPlanSpec *spec, gboolean in_pla
     tt_run_result_clear(&result);
 }
 
-static const char *const algorithms[] = { "ring", "tree", "double-tree", "direct", "hierarchical" };
+static const char *const algorithms[] = { "ring",
+                                          "tree",
+                                          "double-tree",
+                                          "direct",
+                                          "hierarchical",
+                                          "binomial",
+                                          "halving-doubling",
+                                          "naive",
+                                          "nccl-tree",
+                                          "recursive-doubling",
+                                          "two-shot" };
 
 /* One team runs jobs of all kinds, one after another: counters and memory begin anew with each. */
 static void
@@ -54,9 +64,9 @@ test_protocols(void)
         guint n_ranks, n_channels, n_slots;
         guint64 slot_bytes;
     } rows[] = {
-        { "simple", TT_GPU_PROTOCOL_SIMPLE, 4, 1, 2, 512 },
+        { "simple", TT_GPU_PROTOCOL_SIMPLE, 8, 1, 2, 512 },
         { "ll", TT_GPU_PROTOCOL_LL, 3, 2, 2, 1024 },
-        { "ll128", TT_GPU_PROTOCOL_LL128, 4, 2, 3, 4096 },
+        { "ll128", TT_GPU_PROTOCOL_LL128, 6, 2, 3, 4096 },
         { "auto", TT_GPU_PROTOCOL_AUTO, 2, 3, 4, 32768 },
     };
     static const guint64 counts[] = { 0, 1, 13, 1000, 4099 };
