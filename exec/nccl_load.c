@@ -106,7 +106,7 @@ cannot_load(const char *file, GError **error)
 {
     g_autofree char *why = g_strdup(dlerror());
 
-    g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_SYSTEM, "cannot load %s: %s", file, why);
+    g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_HARDWARE, "cannot load %s: %s", file, why);
     return FALSE;
 }
 

@@ -75,7 +75,7 @@ FAKE_NCCL_VERSION=2804 want 2 "NCCL 2.8.4 has no average" -- $nccl -b 8 -o avg
 FAKE_NCCL_VERSION=22005 want 2 "NCCL 2.20.5 has no f8e5m2" -- $nccl -b 8 -d f8e5m2
 FAKE_NCCL_VERSION=2304 want 77 "is NCCL 2.3.4, too old" -- $nccl -b 8
 TUTTI_NCCL_LIBRARY=$FAKES/libfake_nccl_bare.so want 1 "has no function ncclReduce: it is not NCCL, or too old" -- $nccl -b 8
-TUTTI_NCCL_LIBRARY=/none/libnccl.so want 1 "TUTTI_NCCL_LIBRARY: cannot load /none/libnccl.so" -- $nccl -b 8
+TUTTI_NCCL_LIBRARY=/none/libnccl.so want 77 "TUTTI_NCCL_LIBRARY: cannot load /none/libnccl.so" -- $nccl -b 8
 TUTTI_CUDART_LIBRARY=$FAKES/libfake_nccl.so want 1 "has no function cudaGetDeviceCount" -- $nccl -b 8
 FAKE_CUDA_DEVICES=0 want 77 "has no GPU" -- $nccl -b 8
 CUDA_VISIBLE_DEVICES=9 FAKE_CUDA_DEVICES=0 want 77 "no GPU that CUDA_VISIBLE_DEVICES=9 leaves visible" -- $nccl -b 8
@@ -181,7 +181,7 @@ rm ./*.keep
 
 ranges=(0 1 2)
 arguments="-b 8 -n 20 -T 20"
-per_process='[ $i -eq 2 ] && export TUTTI_NCCL_LIBRARY=/none.so' together 1 "rank 2: TUTTI_NCCL_LIBRARY: cannot load /none.so" 3 3
+per_process='[ $i -eq 2 ] && export TUTTI_NCCL_LIBRARY=/none.so' together 77 "rank 2: TUTTI_NCCL_LIBRARY: cannot load /none.so" 3 3
 per_process='[ $i -eq 1 ] && export FAKE_NCCL_VERSION=22703' together 2 "rank 1 found NCCL 2.27.3, rank 0 NCCL 2.28.9" 3 3
 per_process='[ $i -eq 1 ] && arguments="-b 16 -n 20 -T 20"' together 2 "ranks disagree: rank 1 has sizes=16, rank 0 has sizes=8" 3 3
 per_process='[ $i -eq 2 ] && export FAKE_CUDA_MEMORY=7' together 1 "rank 2: GPU 2 on $(hostname) has no room" 3 3
