@@ -53,7 +53,21 @@ typedef struct {
     guint8 *memory; /* ack, then the slots */
     gsize slot_stride;
     guint32 n_slots;
+    /* Memory of a device that holds the payloads of long messages, that of slot k at k * slot_stride; the rest of the
+     * slots is at @memory all the same. NULL: payloads are in the slots. */
+    guint8 *payload;
 } TtWireEnd;
+
+/* Memory of a device, which the CPU does not touch, where payloads may be. */
+typedef struct {
+    guint8 *memory;
+    gsize bytes;
+    int dma_buf; /* descriptor of the dma-buf that it is in; -1: none, register it by its address */
+    guint64 dma_buf_offset;
+    /* When it returns, the device sees what the network has written so far. NULL: it does at once. */
+    gboolean (*flush)(gpointer context, GError **error);
+    gpointer context;
+} TtWireDevice;
 
 typedef struct {
     gpointer memory; /* all ends' memory lies in here; page-aligned */
@@ -75,6 +89,10 @@ typedef struct {
     /* Makes this rank reachable and says where. NULL with TT_EXEC_ERROR_*. */
     TtWire *(*open)(const TtWireOptions *options, TtAddress *mine, GError **error);
     void (*close)(TtWire *self); /* NULL is fine */
+
+    /* Optional: from now on ends may have payloads in @device (NULL: none may). Not while a job runs. FALSE with
+     * @error: the network cannot reach it, and none may. */
+    gboolean (*reach_device)(TtWire *self, const TtWireDevice *device, GError **error);
 
     /* Connects the ends of a job; all ranks are in it at the same time. Slots are empty. */
     gboolean (*begin)(TtWire *self, const TtWireJob *job, GError **error);

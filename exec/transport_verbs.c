@@ -235,9 +235,21 @@ verbs_begin(TtWire *self, const TtWireJob *job, GError **error)
     self->job = job->job & 63;
     self->quiet = 0;
     return open_ends(self, job, error) && register_memory(self, job, error) &&
-           connect_sockets(self, error) &&
-           tt_verbs_exchange(&self->options, job, self->memory,
-                             (TtVerbsPeer *const *)self->active->pdata, self->active->len, error);
+           connect_sockets(self, error) && tt_verbs_exchange(self, job, error);
+}
+
+static gboolean
+verbs_reach_device(TtWire *self, const TtWireDevice *device, GError **error)
+{
+    g_clear_pointer(&self->payloads, tt_verbs_unregister);
+    self->device = (TtWireDevice){ .dma_buf = -1 };
+    if (!device)
+        return TRUE;
+    self->payloads = tt_verbs_register_device(self->verbs, device->memory, device->bytes,
+                                              device->dma_buf, device->dma_buf_offset, error);
+    if (self->payloads)
+        self->device = *device;
+    return self->payloads != NULL;
 }
 
 /* --- running ------------------------------------------------------------------------------------- */
@@ -343,6 +355,7 @@ const TtTransport tt_transport_verbs = {
     .summary = "RDMA writes over InfiniBand or RoCE",
     .open = verbs_open,
     .close = verbs_close,
+    .reach_device = verbs_reach_device,
     .begin = verbs_begin,
     .pump = verbs_pump,
     .is_flushed = verbs_is_flushed,

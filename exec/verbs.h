@@ -71,6 +71,11 @@ typedef struct {
  * and the card can. If the limit of locked memory is too low the error says it and how to raise it. */
 TtVerbsMemory *tt_verbs_register(TtVerbs *self, gpointer start, gsize bytes, gboolean on_demand,
                                  GError **error);
+
+/* Likewise memory of a device, which the CPU does not touch: of a dma-buf where the card and libibverbs know those, and
+ * with @dma_buf -1 by its address, for which the kernel must know the device's memory (nvidia-peermem). */
+TtVerbsMemory *tt_verbs_register_device(TtVerbs *self, gpointer start, gsize bytes, int dma_buf,
+                                        guint64 dma_buf_offset, GError **error);
 void tt_verbs_unregister(TtVerbsMemory *memory); /* NULL is fine */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(TtVerbsMemory, tt_verbs_unregister)
 
@@ -115,6 +120,7 @@ typedef struct {
     guint32 immediate;
     guint32 cookie;  /* comes back when it is reported */
     gboolean report; /* a completion when it has arrived */
+    gboolean silent; /* no event at the peer: a later write of the same queue has one */
 } TtVerbsWrite;
 
 typedef enum {

@@ -30,6 +30,8 @@ struct TtVerbs {
 struct TtVerbsMemory {
     TtVerbs *verbs;
     struct ibv_mr *region;
+    gpointer start;
+    gboolean is_device; /* the CPU cannot read it */
 };
 
 struct TtVerbsQueue {

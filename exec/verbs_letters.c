@@ -11,18 +11,19 @@
 #include <string.h>
 
 #define MAGIC                                                                                      \
-    G_GUINT64_CONSTANT(0x3176697474757474) /* "ttuttiv1"; other byte orders read it otherwise */
+    G_GUINT64_CONSTANT(0x3276697474757474) /* "ttuttiv2"; other byte orders read it otherwise */
 #define LOOK_MS 20
 
 typedef struct {
     guint64 magic;
     guint32 job, n_ends, n_queues, unused;
-    TtVerbsRemote remote;
+    TtVerbsRemote remote, payloads; /* no payloads: zeros */
 } Head;
 
 typedef struct {
     guint32 connection, sends;
-    guint64 offset; /* of slot 0 in the memory */
+    guint64 offset;  /* of slot 0 in the memory */
+    guint64 payload; /* its address; 0: in the slot */
 } Place;
 
 /* A letter to and one from a peer, under way. */
@@ -44,9 +45,9 @@ fail(const TtWireOptions *options, guint peer, const char *what, int code, GErro
 /* --- one letter --------------------------------------------------------------------------------- */
 
 static Mail
-write_letter(const TtWireOptions *options, const TtWireJob *job, const TtVerbsMemory *memory,
-             TtVerbsPeer *peer)
+write_letter(const TtWire *self, const TtWireJob *job, TtVerbsPeer *peer)
 {
+    const TtWireOptions *options = &self->options;
     Head head = {
         .magic = MAGIC, .job = job->job, .n_ends = peer->ends->len, .n_queues = options->streams
     };
@@ -57,7 +58,9 @@ write_letter(const TtWireOptions *options, const TtWireJob *job, const TtVerbsMe
 
     mail.mine = at = g_malloc0(mail.bytes);
     mail.theirs = g_malloc0(mail.bytes);
-    tt_verbs_remote(memory, &head.remote);
+    tt_verbs_remote(self->memory, &head.remote);
+    if (self->payloads)
+        tt_verbs_remote(self->payloads, &head.payloads);
     memcpy(at, &head, sizeof head);
     at += sizeof head;
     for (guint i = 0; i < options->streams; i++, at += sizeof(TtVerbsAddress)) {
@@ -70,7 +73,8 @@ write_letter(const TtWireOptions *options, const TtWireJob *job, const TtVerbsMe
         const TtVerbsEnd *end = g_ptr_array_index(peer->ends, i);
         Place place = { .connection = end->end->connection,
                         .sends = end->end->sends,
-                        .offset = (guint64)(end->first - (guint8 *)job->memory) };
+                        .offset = (guint64)(end->first - (guint8 *)job->memory),
+                        .payload = (guint64)(gsize)end->end->payload };
 
         memcpy(at, &place, sizeof place);
     }
@@ -109,6 +113,7 @@ read_letter(const TtWireOptions *options, const Mail *mail, GError **error)
         return FALSE;
     at += options->streams * sizeof(TtVerbsAddress);
     peer->key = GUINT32_FROM_BE(head.remote.key);
+    peer->payload_key = GUINT32_FROM_BE(head.payloads.key);
     for (guint i = 0; i < head.n_ends; i++, at += sizeof(Place)) {
         TtVerbsEnd *end = g_ptr_array_index(peer->ends, i);
         Place place;
@@ -117,6 +122,7 @@ read_letter(const TtWireOptions *options, const Mail *mail, GError **error)
         if (place.connection != end->end->connection || place.sends == (guint32)end->end->sends)
             return fail(options, peer->rank, "it has other connections", 0, error);
         end->first_there = GUINT64_FROM_BE(head.remote.address) + place.offset;
+        end->payload_there = place.payload;
     }
     return TRUE;
 }
@@ -197,14 +203,15 @@ deliver(const TtWireOptions *options, Mail *mails, guint n, GError **error)
 }
 
 gboolean
-tt_verbs_exchange(const TtWireOptions *options, const TtWireJob *job, const TtVerbsMemory *memory,
-                  TtVerbsPeer *const *peers, guint n_peers, GError **error)
+tt_verbs_exchange(TtWire *self, const TtWireJob *job, GError **error)
 {
+    const TtWireOptions *options = &self->options;
+    guint n_peers = self->active->len;
     g_autofree Mail *mails = g_new0(Mail, MAX(1, n_peers));
     gboolean good;
 
     for (guint i = 0; i < n_peers; i++)
-        mails[i] = write_letter(options, job, memory, peers[i]);
+        mails[i] = write_letter(self, job, g_ptr_array_index(self->active, i));
     good = deliver(options, mails, n_peers, error);
     for (guint i = 0; i < n_peers; i++) {
         good = good && read_letter(options, &mails[i], error);

@@ -30,6 +30,14 @@ tt_verbs_register(TtVerbs *self, gpointer start, gsize bytes, gboolean on_demand
     g_assert_not_reached();
 }
 
+TtVerbsMemory *
+tt_verbs_register_device(TtVerbs *self, gpointer start, gsize bytes, int dma_buf,
+                         guint64 dma_buf_offset, GError **error)
+{
+    (void)self, (void)start, (void)bytes, (void)dma_buf, (void)dma_buf_offset, (void)error;
+    g_assert_not_reached();
+}
+
 void
 tt_verbs_unregister(TtVerbsMemory *memory)
 {

@@ -276,6 +276,14 @@ needs_report(const TtVerbsQueue *queue)
     return queue->posted + 1 - queue->reported >= MAX(1, queue->verbs->info.send_depth / 4);
 }
 
+/* The CPU copies it into the request. */
+static gboolean
+can_be_inline(const TtVerbsInfo *info, const TtVerbsWrite *write)
+{
+    return write->bytes && write->bytes <= info->inline_bytes &&
+           !(write->memory && write->memory->is_device);
+}
+
 TtVerbsPosted
 tt_verbs_write(TtVerbsQueue *queue, const TtVerbsWrite *write, GError **error)
 {
@@ -290,7 +298,7 @@ tt_verbs_write(TtVerbsQueue *queue, const TtVerbsWrite *write, GError **error)
         .wr_id = tt_verbs_id(queue, write->cookie) | (write->report ? 0 : TT_VERBS_ID_OWN),
         .sg_list = &piece,
         .num_sge = write->bytes ? 1 : 0,
-        .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+        .opcode = write->silent ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_WRITE_WITH_IMM,
         .imm_data = GUINT32_TO_BE(write->immediate),
         .wr.rdma = { .remote_addr = write->to, .rkey = write->key },
     };
@@ -302,8 +310,8 @@ tt_verbs_write(TtVerbsQueue *queue, const TtVerbsWrite *write, GError **error)
     }
     if (queue->posted - queue->finished >= info->send_depth)
         return TT_VERBS_FULL;
-    request.send_flags = (report ? IBV_SEND_SIGNALED : 0) |
-                         (write->bytes && write->bytes <= info->inline_bytes ? IBV_SEND_INLINE : 0);
+    request.send_flags =
+        (report ? IBV_SEND_SIGNALED : 0) | (can_be_inline(info, write) ? IBV_SEND_INLINE : 0);
     code = ibv_post_send(queue->pair, &request, &bad);
     if (code) {
         fail_queue(queue, error, code, "cannot write");

@@ -7,6 +7,10 @@
  * A message is one RDMA write from the sender's slot into the same slot of the receiver, all but the sequence
  * number: cards need not write the bytes of one message in order. The receiver stores that number when the
  * immediate tells that the rest is there. Acknowledgements are immediates without bytes.
+ *
+ * Where either end has its payloads apart, in memory of a device, a long message is two writes of one queue pair: the
+ * payload, from and to wherever each end has it, then the head with the immediate. A device may have to be asked to
+ * look at what came; that is done once for all that one pump finds, before their sequence numbers are stored.
  */
 #pragma once
 #include "exec/tcp.h"
@@ -46,10 +50,12 @@ typedef struct {
     guint32 index; /* among those with this peer: the same on both sides */
     guint8 *first;
     _Atomic guint64 *ack;
-    guint64 next;        /* sender: the message to write next, from 1 */
-    guint64 *next_of;    /* receiver: the next to come of each stream */
-    guint64 told;        /* receiver: consumed messages the sender knows of */
-    guint64 first_there; /* sender: address of slot 0 at the peer */
+    guint64 next;          /* sender: the message to write next, from 1 */
+    gboolean is_halfway;   /* sender: its payload, which is apart, is written */
+    guint64 *next_of;      /* receiver: the next to come of each stream */
+    guint64 told;          /* receiver: consumed messages the sender knows of */
+    guint64 first_there;   /* address of slot 0 at the peer */
+    guint64 payload_there; /* of the payload that belongs to it; 0: in the slot */
 } TtVerbsEnd;
 
 struct TtVerbsPeer {
@@ -60,6 +66,7 @@ struct TtVerbsPeer {
     gboolean connected, silent;
     GPtrArray *ends; /* TtVerbsEnd of this job; borrowed */
     guint32 key;     /* of its memory */
+    guint32 payload_key;
 };
 
 /* A rank's wire over its card. */
@@ -71,9 +78,11 @@ struct TtWire {
     gpointer start; /* what memory is registered */
     gsize bytes;
     TtVerbsMemory *memory;
-    GPtrArray *peers;  /* TtVerbsPeer, kept from job to job */
-    GPtrArray *active; /* those of this job; borrowed */
-    TtVerbsEnd *ends;  /* [n_ends] */
+    TtWireDevice device;     /* where payloads may be */
+    TtVerbsMemory *payloads; /* its registration; NULL: none */
+    GPtrArray *peers;        /* TtVerbsPeer, kept from job to job */
+    GPtrArray *active;       /* those of this job; borrowed */
+    TtVerbsEnd *ends;        /* [n_ends] */
     guint n_ends;
     guint8 job;
     guint unreported;   /* messages written, and not yet sure to be there */
@@ -83,10 +92,8 @@ struct TtWire {
     guint broken;       /* with whom */
 };
 
-/* Writes to and reads from all @peers with ends, and connects the queues of new ones. */
-gboolean tt_verbs_exchange(const TtWireOptions *options, const TtWireJob *job,
-                           const TtVerbsMemory *memory, TtVerbsPeer *const *peers, guint n_peers,
-                           GError **error);
+/* Writes to and reads from all peers with ends, and connects the queues of new ones. */
+gboolean tt_verbs_exchange(TtWire *self, const TtWireJob *job, GError **error);
 
 /* verbs_carry.c. Writes what is filled, and acknowledgements: those due, or, @credits, any. FALSE: broke. */
 gboolean tt_verbs_send_all(TtWire *self, gboolean credits);
