@@ -17,6 +17,9 @@
  *     LL       words of 8 bytes: 4 of data and the low 32 bits of m + 1, each stored whole: no fence, twice the bytes
  *     LL128    lines of 128 bytes: 120 of data, then m + 1 as u64; a line's flag is seen after its data
  *
+ * An end of a wire may have the payloads of its longer SIMPLE messages apart: ack and heads are the host's, payloads lie
+ * in this GPU's memory, where the network puts and finds them.
+ *
  * A sender needs m < consumed + n_slots before it writes, whatever the protocol.
  */
 #pragma once
@@ -37,6 +40,8 @@ enum { TT_GPU_SIMPLE, TT_GPU_LL, TT_GPU_LL128, TT_GPU_N_PROTOCOLS };
 /* One end of a connection; one block uses it. count and limit live from launch to launch. */
 typedef struct {
     uint8_t *memory; /* ack, slots: as this GPU addresses them */
+    /* SIMPLE: of slot 0's message, if it is not small; that of slot k at k * stride. NULL: in the slots. */
+    uint8_t *payload;
     uint64_t stride; /* from slot to slot */
     uint64_t count;  /* messages passed */
     uint64_t

@@ -17,9 +17,10 @@ typedef struct {
     bool reduces;
     const uint8_t *a,
         *b; /* local operands: where element 0 of their vectors is; NULL: none. b: of a REDUCE */
-    uint8_t *dst;                   /* likewise, where the result is stored; NULL: nowhere */
-    uint8_t *in, *out;              /* slots; NULL: none */
-    uint64_t in_number, out_number; /* of the message, from 1: what flags hold */
+    uint8_t *dst;                      /* likewise, where the result is stored; NULL: nowhere */
+    uint8_t *in, *out;                 /* slots; NULL: none */
+    uint8_t *in_payload, *out_payload; /* of a SIMPLE message */
+    uint64_t in_number, out_number;    /* of the message, from 1: what flags hold */
     uint32_t in_protocol, out_protocol, in_peer;
     uint64_t arrived_ns; /* when the first word of a message with flags came; 0: nobody asks */
 } Move;

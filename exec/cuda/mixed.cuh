@@ -47,7 +47,7 @@ receive_mixed(Move *move, Watch *watch, uint64_t offset, uint64_t *word)
         *word = load_relaxed((const uint64_t *)(move->in + in_line(offset)));
         return true;
     default:
-        *word = load_elements<T>(payload(move->in, move->bytes) + offset, word_bytes(move, offset));
+        *word = load_elements<T>(move->in_payload + offset, word_bytes(move, offset));
         return true;
     }
 }
@@ -59,8 +59,7 @@ send_mixed(const Move *move, uint64_t offset, uint64_t word)
     switch (move->out_protocol) {
     case TT_GPU_LL: send_word(move, offset, word); break;
     case TT_GPU_LL128: store_relaxed((uint64_t *)(move->out + in_line(offset)), word); break;
-    default:
-        store_elements<T>(payload(move->out, move->bytes) + offset, word, word_bytes(move, offset));
+    default: store_elements<T>(move->out_payload + offset, word, word_bytes(move, offset));
     }
 }
 

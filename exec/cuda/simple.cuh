@@ -9,12 +9,6 @@
 /* Units a thread loads before it stores any. */
 #define BATCH 4
 
-DEVICE uint8_t *
-payload(uint8_t *slot, uint64_t bytes)
-{
-    return slot + (bytes <= TT_GPU_SMALL_BYTES ? TT_GPU_SMALL_START : TT_GPU_HEAD_BYTES);
-}
-
 /* dst = out = a op b, or a; one contiguous piece. */
 typedef struct {
     const uint8_t *a, *b; /* b: not with COPIED */
@@ -134,8 +128,8 @@ pass_piece_by(bool reduces, uint32_t redop, Pass pass)
 DEVICE Pass
 pass_of(const Move *move, uint64_t place, uint64_t at, uint64_t bytes)
 {
-    const uint8_t *in = move->in ? payload(move->in, move->bytes) + at : NULL;
-    uint8_t *out = move->out ? payload(move->out, move->bytes) + at : NULL;
+    const uint8_t *in = move->in ? move->in_payload + at : NULL;
+    uint8_t *out = move->out ? move->out_payload + at : NULL;
     Pass pass = { in, in, out, NULL, bytes };
 
     if (move->a)

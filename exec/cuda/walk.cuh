@@ -72,13 +72,29 @@ begin_walk(Walk *walk, Block *block, const TtGpuProgram *program)
 
 /* --- waiting --------------------------------------------------------------------------------- */
 
-DEVICE uint8_t *
-slot_of(const TtGpuEnd *end)
+/* Of the slot of the next message, from the first. */
+DEVICE uint64_t
+slot_offset(const TtGpuEnd *end)
 {
     uint32_t n = end->n_slots;
     uint64_t slot = (n & (n - 1)) == 0 ? end->count & (n - 1) : end->count % n;
 
-    return end->memory + TT_GPU_ACK_BYTES + slot * end->stride;
+    return slot * end->stride;
+}
+
+DEVICE uint8_t *
+slot_of(const TtGpuEnd *end)
+{
+    return end->memory + TT_GPU_ACK_BYTES + slot_offset(end);
+}
+
+/* Where a SIMPLE message of @bytes lies, in @slot or apart. */
+DEVICE uint8_t *
+payload_of(const TtGpuEnd *end, uint8_t *slot, uint64_t bytes)
+{
+    if (bytes <= TT_GPU_SMALL_BYTES)
+        return slot + TT_GPU_SMALL_START;
+    return end->payload ? end->payload + slot_offset(end) : slot + TT_GPU_HEAD_BYTES;
 }
 
 /* What thread 0 waits for. */
@@ -227,12 +243,14 @@ find_slots(Move *move, const Walk *walk)
     move->in_protocol = move->out_protocol = TT_GPU_SIMPLE;
     if (walk->in) {
         move->in = slot_of(walk->in);
+        move->in_payload = payload_of(walk->in, move->in, move->bytes);
         move->in_number = walk->in->count + 1;
         move->in_protocol = walk->in->protocol;
         move->in_peer = walk->in->peer;
     }
     if (walk->out) {
         move->out = slot_of(walk->out);
+        move->out_payload = payload_of(walk->out, move->out, move->bytes);
         move->out_number = walk->out->count + 1;
         move->out_protocol = walk->out->protocol;
     }
