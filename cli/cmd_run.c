@@ -311,6 +311,7 @@ print_heading(const Run *r)
 {
     const TtOptions *options = r->options;
     g_autofree char *gpus = tt_team_gpus_text(r->team);
+    g_autofree char *direct = tt_team_gpu_direct_text(r->team);
 
     tt_report_comment(r->report, "tutti %s run: %s", TT_VERSION,
                       tt_collective_name(options->collective));
@@ -326,6 +327,10 @@ print_heading(const Run *r)
         tt_report_comment(r->report, "GPUs %s", gpus);
         tt_report_config(r->report, "gpus", "%s", gpus);
         tt_report_config(r->report, "placement", "%s", tt_gpu_placement_name(options->placement));
+    }
+    if (direct) {
+        tt_report_comment(r->report, "GPUDirect: %s", direct);
+        tt_report_config(r->report, "gpudirect", "%s", direct);
     }
     print_ranks(r);
     if (tt_report_is_table(r->report))
@@ -383,15 +388,28 @@ check_request(const Run *r, const GArray *cases, GError **error)
     return tt_outlets_check(options, error);
 }
 
+/* Memory for longer messages may not be had as memory for short ones was. */
+static void
+warn_of_change(const Run *r, const char *direct)
+{
+    g_autofree char *now = tt_team_gpu_direct_text(r->team);
+
+    if (g_strcmp0(direct, now) != 0)
+        tt_report_warn(r->report, "GPUDirect, of the last size: %s", now);
+}
+
 static gboolean
 run_cases(Run *r, const GArray *cases, GError **error)
 {
+    g_autofree char *direct = tt_team_gpu_direct_text(r->team);
+
     for (guint i = 0; i < cases->len; i++) {
         gboolean record = i + 1 == cases->len && tt_outlets_want_timelines(r->options);
 
         if (!run_case(r, &g_array_index(cases, TtCase, i), record, error))
             return FALSE;
     }
+    warn_of_change(r, direct);
     return TRUE;
 }
 

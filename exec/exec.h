@@ -102,6 +102,9 @@ char *tt_team_gpus_measure(TtTeam *team,
                            GError **error); /* between runs: lines on what they do at best */
 char *tt_team_gpus_text(
     const TtTeam *team); /* "0 NVIDIA H200 (ranks 0-7)", of this process; NULL: none */
+/* How the network reaches memory of the GPUs of this process ("dma-buf", "no (host memory: WHY)"); NULL: none does. Not
+ * while something runs. */
+char *tt_team_gpu_direct_text(const TtTeam *team);
 const char *tt_team_host_name(const TtTeam *team, guint rank);
 
 guint tt_team_n_ranks(const TtTeam *team);

@@ -64,6 +64,14 @@ typedef struct {
     gpointer (*attach)(TtGpu *self, const guint8 handle[TT_GPU_HANDLE_BYTES], GError **error);
     void (*detach)(TtGpu *self, gpointer memory);
 
+    /* GPUDirect: a network card uses memory of alloc(). FALSE with why not; *@flush: running kernels see what a card wrote
+     * only after flush_writes(), which any thread may call at any time. */
+    gboolean (*direct)(TtGpu *self, gboolean *flush, GError **error);
+    gboolean (*flush_writes)(TtGpu *self, GError **error);
+    /* A dma-buf that @memory, in whole pages, lies in, for cards to register: *@fd is the caller's to close. */
+    gboolean (*dma_buf)(TtGpu *self, gpointer memory, gsize bytes, int *fd, guint64 *offset,
+                        GError **error);
+
     /* Blocks of @n_threads (0: as launch() chooses) that can be resident together with this program's kernel. */
     gboolean (*most_blocks)(TtGpu *self, const TtGpuLaunch *launch, guint *n, GError **error);
 

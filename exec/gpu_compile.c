@@ -80,6 +80,8 @@ find_end(TtRank *self, GHashTable *seen, guint32 connection, guint peer, gboolea
     if (found)
         return GPOINTER_TO_UINT(found) - 1;
     end.memory = end_memory(self, connection, peer, sends, error);
+    if (goes_by_wire(self, peer))
+        end.payload = tt_wires_find_end(self, peer, connection, sends)->payload;
     if (!end.memory)
         return TT_GPU_NO_END;
     g_array_append_val(self->gpu->ends, end);

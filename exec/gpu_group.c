@@ -340,6 +340,7 @@ tt_gpu_rank_free(TtGpuRank *self)
     g_array_unref(self->ends);
     g_array_unref(self->shapes);
     g_free(self->staging);
+    g_free(self->direct_why);
     g_free(self);
 }
 

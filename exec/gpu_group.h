@@ -9,6 +9,7 @@
  *     gpu_run.c           launches, progress, time-outs, recording
  *     gpu_measure.c       what a GPU does at best, for calibration
  *     gpu_data.c          buffers on the GPU; inputs to it, results from it
+ *     gpu_direct.c        payloads of messages over wires on the GPU, where a network card reaches it
  */
 #pragma once
 #include "exec/gpu.h"
@@ -53,6 +54,9 @@ struct TtGpuGroup {
     _Atomic guint64 iteration; /* finished in this job */
 };
 
+/* How the network reaches memory of the GPU. */
+typedef enum { TT_GPU_DIRECT_NO, TT_GPU_DIRECT_DMA_BUF, TT_GPU_DIRECT_ADDRESS } TtGpuDirect;
+
 struct TtGpuRank {
     TtGpuGroup *group;
     guint index; /* in the group */
@@ -64,6 +68,8 @@ struct TtGpuRank {
     guint64 runs;
     gboolean launches; /* this one does, this time */
     guint8 *staging;   /* a piece of a buffer, here */
+    TtGpuDirect direct;
+    char *direct_why; /* NO: why not */
 };
 
 struct TtGpus {
@@ -147,3 +153,15 @@ gboolean tt_gpu_upload(TtRank *self, guint8 *to, gconstpointer from, gsize bytes
 gboolean tt_gpu_register(TtRank *self, gpointer memory, gsize bytes);
 void tt_gpu_unregister(TtRank *self, gpointer memory);
 gboolean tt_gpu_download(TtRank *self, gpointer to, const guint8 *from, gsize bytes);
+
+/* --- gpu_direct.c --- */
+
+/* When the wire is open: finds out how the network reaches the GPU. Before a job: room for its ends at reach->payload; NULL
+ * stands for the host's memory, as always when it cannot be had. */
+void tt_gpu_direct_open(TtRank *self, TtReachWires *reach);
+void tt_gpu_direct_room(TtRank *self, TtReachWires *reach, gsize bytes);
+void tt_gpu_direct_close(TtRank *self, TtReachWires *reach);
+
+/* "dma-buf", "nvidia-peermem", "no (host memory: WHY)": of this process's ranks; NULL if no wire leads to other machines.
+ * Not while a job runs. Caller frees. */
+char *tt_gpus_direct_text(const TtGpus *self);

@@ -56,26 +56,19 @@ tt_port_open(TtRank *self, guint32 number, guint peer, gboolean sends)
     return port;
 }
 
-static int
-compare_ends(gconstpointer a, gconstpointer b)
-{
-    const TtWireEnd *x = a, *y = b;
-
-    return x->connection != y->connection ? (x->connection < y->connection ? -1 : 1)
-                                          : (int)x->sends - (int)y->sends;
-}
-
 static void
 place_ends(TtRank *self, TtReachWires *reach)
 {
     const TtJob *job = &self->region->job;
 
-    g_array_sort(reach->ends, compare_ends);
+    tt_wires_sort_ends(reach);
     for (guint i = 0; i < reach->ends->len; i++) {
         TtWireEnd *end = &g_array_index(reach->ends, TtWireEnd, i);
         TtPort *ports = end->sends ? self->out_ports : self->in_ports;
 
         end->memory = reach->memory + i * job->connection_bytes;
+        if (reach->payload)
+            end->payload = reach->payload + i * job->connection_bytes;
         place_port(&ports[end->connection], end->memory, TRUE, TRUE);
         if (end->sends && reach->transport->lends)
             ports[end->connection].sent =

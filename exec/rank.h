@@ -71,6 +71,8 @@ typedef struct {
     GArray *ends;     /* TtWireEnd */
     guint8 *memory;   /* of all ends */
     gsize room_bytes; /* mapped; kept for the next job */
+    guint8 *payload;  /* of all ends, in memory of the GPU; NULL: in the slots */
+    gsize payload_bytes;
 } TtReachWires;
 
 typedef struct TtGpuRank TtGpuRank; /* gpu_group.h */

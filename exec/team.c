@@ -306,6 +306,12 @@ tt_team_gpus_measure(TtTeam *team, GError **error)
     return tt_gpus_measure(team->region->gpus, error);
 }
 
+char *
+tt_team_gpu_direct_text(const TtTeam *team)
+{
+    return team->region->gpus ? tt_gpus_direct_text(team->region->gpus) : NULL;
+}
+
 GPid
 tt_team_pid(const TtTeam *team, guint rank)
 {

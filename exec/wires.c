@@ -2,6 +2,7 @@
 #include "exec/gpu_group.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -52,7 +53,11 @@ open_one(TtRank *self, TtReach r)
     if (!reach->transport)
         return TRUE;
     reach->wire = reach->transport->open(&options, &region->ranks[self->rank].address[r], &error);
-    return reach->wire || complain(self, TT_NO_RANK, error);
+    if (!reach->wire)
+        return complain(self, TT_NO_RANK, error);
+    if (self->gpu)
+        tt_gpu_direct_open(self, reach);
+    return TRUE;
 }
 
 gboolean
@@ -82,6 +87,9 @@ tt_wires_close(TtRank *self)
 
         if (reach->wire)
             reach->transport->close(reach->wire);
+        reach->wire = NULL;
+        if (self->gpu)
+            tt_gpu_direct_close(self, reach);
         give_room_back(self, reach);
         g_clear_pointer(&reach->ends, g_array_unref);
     }
@@ -95,6 +103,8 @@ tt_wires_make_room(TtRank *self, TtReachWires *reach, gsize bytes)
     gsize page = (gsize)sysconf(_SC_PAGESIZE), wanted = MAX(page, (bytes + page - 1) / page * page);
     guint8 *memory;
 
+    if (self->gpu)
+        tt_gpu_direct_room(self, reach, bytes);
     if (wanted <= reach->room_bytes)
         return TRUE;
     give_room_back(self, reach);
@@ -110,6 +120,30 @@ tt_wires_make_room(TtRank *self, TtReachWires *reach, gsize bytes)
     reach->memory = memory;
     reach->room_bytes = wanted;
     return !self->gpu || tt_gpu_register(self, memory, wanted);
+}
+
+static int
+compare_ends(gconstpointer a, gconstpointer b)
+{
+    const TtWireEnd *x = a, *y = b;
+
+    return x->connection != y->connection ? (x->connection < y->connection ? -1 : 1)
+                                          : (int)x->sends - (int)y->sends;
+}
+
+void
+tt_wires_sort_ends(TtReachWires *reach)
+{
+    g_array_sort(reach->ends, compare_ends);
+}
+
+const TtWireEnd *
+tt_wires_find_end(const TtRank *self, guint peer, guint32 connection, gboolean sends)
+{
+    const GArray *ends = self->reach[tt_wires_reach(self, peer)].ends;
+    TtWireEnd key = { .connection = connection, .sends = sends };
+
+    return bsearch(&key, ends->data, ends->len, sizeof key, compare_ends);
 }
 
 gboolean

@@ -20,6 +20,11 @@ void tt_wires_close(TtRank *self);
 
 /* At least @bytes of memory for the ends of a job. FALSE: it has complained. */
 gboolean tt_wires_make_room(TtRank *self, TtReachWires *reach, gsize bytes);
+
+/* A job's ends in the order of their connections, and one of them then. */
+void tt_wires_sort_ends(TtReachWires *reach);
+const TtWireEnd *tt_wires_find_end(const TtRank *self, guint peer, guint32 connection,
+                                   gboolean sends);
 gboolean tt_wires_begin(TtRank *self, TtReachWires *reach);
 
 /* Carries what can be carried; *moved (may be NULL): something arrived. FALSE: it has complained. */

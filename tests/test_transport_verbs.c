@@ -3,6 +3,7 @@
 #include "algos/algo.h"
 #include "algos/verify.h"
 #include "exec/exec.h"
+#include "exec/gpu.h"
 #include "exec/verbs.h"
 #include "tests/check.h"
 
@@ -128,6 +129,51 @@ mixed_with_memory(void)
     run_spec(&options, "tree", &spec);
 }
 
+/* Ranks of two and of four machines, on GPUs: messages shorter and longer than what a head holds, by GPUDirect (which in
+ * there is memory of the CPU, registered by its address) and by the host's memory. */
+static void
+gpus(void)
+{
+    static const struct {
+        guint ranks_per_host;
+        TtGpuPlacement placement;
+        guint64 count, slot_bytes;
+        const char *algorithm, *words;
+    } rows[] = {
+        { 1, TT_GPU_PLACE_AUTO, 9001, 4096, "ring", "as with nvidia-peermem (memory of the CPU)" },
+        { 1, TT_GPU_PLACE_AUTO, 7, 0, "tree", "as with nvidia-peermem (memory of the CPU)" },
+        { 2, TT_GPU_PLACE_AUTO, 1 << 16, 0, "ring", "as with nvidia-peermem (memory of the CPU)" },
+        { 2, TT_GPU_PLACE_HOST, 9001, 4096, "ring", "no (host memory: --placement host)" },
+    };
+
+    for (guint i = 0; tt_gpu_driver_find("host", NULL) && i < G_N_ELEMENTS(rows); i++) {
+        TtTeamOptions options = options_for("cuda,verbs", 4);
+        TtPlanSpec spec = { .n_ranks = 4,
+                            .count = rows[i].count,
+                            .type = TT_FLOAT32,
+                            .n_slots = 2,
+                            .slot_bytes = rows[i].slot_bytes };
+        g_autoptr(GError) error = NULL;
+        g_autoptr(TtPlan) plan = tt_plan_new(rows[i].algorithm, &spec, &error);
+        g_autoptr(TtTeam) team = NULL;
+        g_autofree char *text = NULL;
+
+        options.gpus = "host";
+        options.ranks_per_host = rows[i].ranks_per_host;
+        options.gpu_placement = rows[i].placement;
+        team = plan ? tt_team_start(&options, &error) : NULL;
+        CHECK_NO_ERROR(error);
+        if (!team)
+            continue;
+        text = tt_team_gpu_direct_text(team);
+        CHECK(g_strcmp0(text, rows[i].words) == 0, "row %u: %s", i, text);
+        run_on(team, plan, rows[i].algorithm);
+        g_free(text);
+        text = tt_team_gpu_direct_text(team);
+        CHECK(g_strcmp0(text, rows[i].words) == 0, "row %u: %s", i, text);
+    }
+}
+
 static void
 refused(void)
 {
@@ -202,6 +248,7 @@ harmed(void)
 static CU_TestInfo tests[] = { { "every algorithm on 2, 4 and 8 ranks", every_algorithm_is_right },
                                { "slots are used again and again", slots_lap },
                                { "mixed with shared memory", mixed_with_memory },
+                               { "on GPUs", gpus },
                                { "what is not there is refused", refused },
                                { "connections are harmed", harmed },
                                CU_TEST_INFO_NULL };

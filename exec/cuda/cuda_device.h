@@ -48,6 +48,12 @@ gboolean tt_cuda_share(TtGpu *self, gpointer memory, guint8 handle[TT_GPU_HANDLE
 gpointer tt_cuda_attach(TtGpu *self, const guint8 handle[TT_GPU_HANDLE_BYTES], GError **error);
 void tt_cuda_detach(TtGpu *self, gpointer memory);
 
+/* cuda_direct.c: as gpu.h says. */
+gboolean tt_cuda_direct(TtGpu *self, gboolean *flush, GError **error);
+gboolean tt_cuda_flush_writes(TtGpu *self, GError **error);
+gboolean tt_cuda_dma_buf(TtGpu *self, gpointer memory, gsize bytes, int *fd, guint64 *offset,
+                         GError **error);
+
 /* cuda_launch.c: as gpu.h says. */
 gboolean tt_cuda_most_blocks(TtGpu *self, const TtGpuLaunch *launch, guint *n, GError **error);
 gboolean tt_cuda_launch(TtGpu *self, const TtGpuLaunch *launch, GError **error);

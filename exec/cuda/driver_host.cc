@@ -421,6 +421,29 @@ time_copy(TtGpu *self, gpointer to, gconstpointer from, gsize bytes, guint n_blo
     return time_work(self, &work, 1, s, error) && time_work(self, &work, n, s, error);
 }
 
+/* --- network cards ----------------------------------------------------------------------------- */
+
+static gboolean
+direct(TtGpu *self G_GNUC_UNUSED, gboolean *flush, GError **error G_GNUC_UNUSED)
+{
+    *flush = FALSE;
+    return TRUE;
+}
+
+static gboolean
+flush_writes(TtGpu *self G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
+{
+    return TRUE;
+}
+
+static gboolean
+dma_buf(TtGpu *self G_GNUC_UNUSED, gpointer memory G_GNUC_UNUSED, gsize bytes G_GNUC_UNUSED,
+        int *fd G_GNUC_UNUSED, guint64 *offset G_GNUC_UNUSED, GError **error)
+{
+    g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_HARDWARE, "memory of the CPU is no dma-buf");
+    return FALSE;
+}
+
 extern "C" {
 extern const TtGpuDriver tt_gpu_driver_host;
 const TtGpuDriver tt_gpu_driver_host = {
@@ -441,6 +464,9 @@ const TtGpuDriver tt_gpu_driver_host = {
     .share = share,
     .attach = attach,
     .detach = free_memory,
+    .direct = direct,
+    .flush_writes = flush_writes,
+    .dma_buf = dma_buf,
     .most_blocks = most_blocks,
     .launch = launch,
     .scale = scale,
