@@ -33,5 +33,8 @@ gboolean tt_calibration_is_of_memory(const char *transport);
 
 gboolean tt_calibration_is_of_gpus(const char *transport);
 
+/* A profile that says of this machine what need not be measured. */
+TtProfile *tt_calibration_describe(const char *transport, guint cores);
+
 /* *about: lines of comment on GPUs; owned by the caller; may be NULL. Takes about a minute, a quarter of it if quick. Errors are those of exec/. */
 TtProfile *tt_calibrate(const TtCalibrateOptions *options, char **about, GError **error);

@@ -1,7 +1,6 @@
 /* rank.c - a rank's life: wait for a job, prepare, warm up, time, check, report. */
 #include "exec/barrier.h"
 #include "exec/gpu_group.h"
-#include "exec/pattern.h"
 #include "exec/ping.h"
 #include "exec/strike.h"
 #include "exec/wires.h"
@@ -78,12 +77,6 @@ rank_clear(TtRank *self)
             munmap(self->memory[b], tt_region_buffer_bytes(self->region) + TT_HUGE_PAGE_BYTES);
 }
 
-static void
-heartbeat(TtRank *self)
-{
-    atomic_fetch_add_explicit(&self->region->ranks[self->rank].heartbeat, 1, memory_order_relaxed);
-}
-
 #define TOUCH_BYTES ((gsize)(16u << 20))
 
 /* Gives memory its pages; whoever watches sees that it gets on. */
@@ -92,7 +85,7 @@ touch(TtRank *self, guint8 *memory, gsize bytes)
 {
     for (gsize i = 0; i < bytes; i += TOUCH_BYTES) {
         memset(memory + i, 0, MIN(TOUCH_BYTES, bytes - i));
-        heartbeat(self);
+        tt_rank_heartbeat(self);
     }
 }
 
@@ -113,7 +106,7 @@ place_part(TtRank *self, TtRankPart *part)
         if (bytes > self->touched[at]) { /* no page faults in the timed loop */
             touch(self, self->buffers[at], bytes);
             self->touched[at] = bytes;
-            heartbeat(self);
+            tt_rank_heartbeat(self);
         }
     }
 }
@@ -125,113 +118,6 @@ place_buffers(TtRank *self)
         return tt_gpu_place_buffers(self);
     for (guint p = 0; p < self->n_parts; p++)
         place_part(self, &self->parts[p]);
-    return TRUE;
-}
-
-/* A piece of a buffer at a time, so that whoever watches sees progress. */
-#define FILL_PIECE  65536
-#define STAGE_BYTES (FILL_PIECE * sizeof(guint64))
-
-/* The elements of a buffer of a part, a piece at a time. */
-typedef guint64 (*PieceFunc)(const TtRankPart *part, TtRange piece, guint8 *data);
-
-/* On a GPU: by way of memory here. */
-static gboolean
-stage_piece(TtRank *self, const TtRankPart *part, TtRange piece, guint8 *there, PieceFunc func,
-            guint64 *sum)
-{
-    gsize bytes = piece.count * tt_type_bytes(part->job->plan.spec.type);
-    guint8 *here = self->gpu->staging;
-
-    if (!here)
-        here = self->gpu->staging = g_malloc0(STAGE_BYTES);
-    if (sum && !tt_gpu_download(self, here, there, bytes))
-        return FALSE;
-    if (sum)
-        *sum += func(part, piece, here);
-    else
-        func(part, piece, here);
-    return sum || tt_gpu_upload(self, there, here, bytes);
-}
-
-/* @sum: of what @func finds; NULL: it writes. FALSE: the rank has complained. */
-static gboolean
-for_pieces(TtRank *self, const TtRankPart *part, TtBuffer buffer, PieceFunc func, guint64 *sum)
-{
-    const TtPlan *plan = &part->job->plan;
-    TtRange all = tt_plan_buffer_range(plan, part->member, buffer);
-    gsize size = tt_type_bytes(plan->spec.type);
-
-    for (guint64 i = 0; i < all.count; i += FILL_PIECE) {
-        TtRange piece = { all.first + i, MIN(FILL_PIECE, all.count - i) };
-        guint8 *data = part->vector[buffer] + piece.first * size;
-        guint64 found = 0;
-
-        if (self->gpu) {
-            if (!stage_piece(self, part, piece, data, func, sum))
-                return FALSE;
-        } else {
-            found = func(part, piece, data);
-        }
-        if (sum)
-            *sum += found;
-        heartbeat(self);
-    }
-    return TRUE;
-}
-
-static guint64
-fill_piece(const TtRankPart *part, TtRange piece, guint8 *data)
-{
-    tt_pattern_fill(&part->job->plan, part->index, part->member, piece, data);
-    return 0;
-}
-
-static gboolean
-fill_input(TtRank *self)
-{
-    for (guint p = 0; p < self->n_parts; p++)
-        if (!for_pieces(self, &self->parts[p], TT_INPUT, fill_piece, NULL))
-            return FALSE;
-    return TRUE;
-}
-
-static guint64
-spoil_piece(const TtRankPart *part, TtRange piece, guint8 *data)
-{
-    memset(data, 0x5a, piece.count * tt_type_bytes(part->job->plan.spec.type));
-    return 0;
-}
-
-/* The timed loop left right answers behind: spoil them. */
-static gboolean
-spoil_output(TtRank *self)
-{
-    for (guint p = 0; p < self->n_parts; p++)
-        if (!for_pieces(self, &self->parts[p], TT_OUTPUT, spoil_piece, NULL))
-            return FALSE;
-    return TRUE;
-}
-
-static guint64
-count_wrong_in_piece(const TtRankPart *part, TtRange piece, guint8 *data)
-{
-    return tt_pattern_count_wrong(&part->job->plan, part->index, piece, data);
-}
-
-static gboolean
-count_wrong(TtRank *self)
-{
-    const TtJob *job = &self->region->job;
-
-    for (guint p = 0; p < self->n_parts; p++) {
-        const TtRankPart *part = &self->parts[p];
-        guint64 wrong = 0;
-
-        if (!for_pieces(self, part, TT_OUTPUT, count_wrong_in_piece, &wrong))
-            return FALSE;
-        job->wrong[self->rank * job->n_parts + part->index] = (gint64)wrong;
-    }
     return TRUE;
 }
 
@@ -331,8 +217,8 @@ run_recorded(TtRank *self)
 static gboolean
 run_checked(TtRank *self)
 {
-    return spoil_output(self) && fill_input(self) && tt_barrier_wait(self) && run_many(self, 1) &&
-           tt_wires_flush(self) && count_wrong(self);
+    return tt_rank_spoil_output(self) && tt_rank_fill_input(self) && tt_barrier_wait(self) &&
+           run_many(self, 1) && tt_wires_flush(self) && tt_rank_count_wrong(self);
 }
 
 static void
@@ -370,7 +256,7 @@ run_job(TtRank *self, guint32 number)
     const TtRunOptions *options = &self->region->job.options;
 
     tt_program_find_parts(self);
-    if (!place_buffers(self) || !tt_program_compile(self) || !fill_input(self))
+    if (!place_buffers(self) || !tt_program_compile(self) || !tt_rank_fill_input(self))
         return FALSE;
     return wait_for_go(self, number) && tt_barrier_wait(self) && tt_ping_measure(self) &&
            tt_barrier_wait(self) && run_timed(self) && (!options->record || run_recorded(self)) &&

@@ -113,6 +113,19 @@ typedef struct {
 /* Says what is wrong, for whoever watches; the rank must then leave. */
 void tt_rank_complain(TtRank *self, guint peer, const GError *error);
 
+/* Whoever watches sees that this rank gets on, where it finishes no steps. */
+static inline void
+tt_rank_heartbeat(TtRank *self)
+{
+    atomic_fetch_add_explicit(&self->region->ranks[self->rank].heartbeat, 1, memory_order_relaxed);
+}
+
+/* rank_contents.c: inputs; outputs that no right answer of an earlier run is left in; wrong elements of the outputs,
+ * to the job. FALSE: the rank has complained. */
+gboolean tt_rank_fill_input(TtRank *self);
+gboolean tt_rank_spoil_output(TtRank *self);
+gboolean tt_rank_count_wrong(TtRank *self);
+
 /* program.c: compiles region->job for this rank; resets its ends of all connections. FALSE if the rank has
  * complained. */
 gboolean tt_program_compile(TtRank *self);
