@@ -23,7 +23,7 @@ receive_word(Move *move, Watch *watch, uint64_t offset, uint64_t *word)
 
     while (!has_arrived(p, (uint32_t)move->in_number, bytes)) {
         if (!keep_waiting(watch, &looks, TT_GPU_WAITS_MESSAGE, move->in_peer))
-            return false;
+            return leave(watch);
         p = load_pair(at);
     }
     note_arrival(move, offset);

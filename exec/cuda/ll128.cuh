@@ -49,7 +49,7 @@ receive_parts(Move *move, Watch *watch, Part part, Pair *p)
             break;
         leaves = !keep_waiting(watch, &looks, TT_GPU_WAITS_MESSAGE, move->in_peer);
         if (warp_any(leaves))
-            return false;
+            return leave(watch);
     }
     if (part.exists)
         *p = load_line_part(move->in + part.at, *p);

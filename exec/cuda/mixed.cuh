@@ -29,7 +29,7 @@ receive_line(Move *move, Watch *watch, uint64_t offset)
 
     while (load_acquire_system(flag) != move->in_number)
         if (!keep_waiting(watch, &looks, TT_GPU_WAITS_MESSAGE, move->in_peer))
-            return false;
+            return leave(watch);
     note_arrival(move, offset);
     return true;
 }

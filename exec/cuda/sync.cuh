@@ -247,21 +247,22 @@ typedef struct {
     const uint32_t *abort;
     TtGpuStatus *status;
     uint64_t done;     /* steps of this launch; told now and then */
-    uint32_t left;     /* a thread has seen the abort word: all leave */
+    uint32_t left;     /* a thread that carried has seen the abort word: all leave */
     uint32_t reported; /* status says that it waits */
 } Watch;
 
-/* A look has failed: FALSE if the block is to leave. @looks counts them, from 0. */
+/* A look has failed: FALSE if the block is to leave. @looks counts them, from 0.
+ *
+ * Who carries must then call leave(), which all read after the barrier. Thread 0 between two steps must not: others may
+ * still be reading whether the last step was to be left, and would go without waiting for it at the next barrier. */
 DEVICE bool
 keep_waiting(Watch *watch, uint32_t *looks, uint32_t what, uint32_t peer)
 {
     spin_pause(++*looks);
     if (*looks % LOOKS_AT_ONCE != 0)
         return true;
-    if (load_relaxed32(watch->abort) != 0) {
-        store_relaxed32(&watch->left, 1);
+    if (load_relaxed32(watch->abort) != 0)
         return false;
-    }
     if (*looks >= LOOKS_LONG) {
         store_relaxed(&watch->status->done, watch->done);
         store_relaxed32(&watch->status->peer, peer);
@@ -269,6 +270,13 @@ keep_waiting(Watch *watch, uint32_t *looks, uint32_t what, uint32_t peer)
         store_relaxed32(&watch->reported, 1);
     }
     return true;
+}
+
+DEVICE bool
+leave(Watch *watch)
+{
+    store_relaxed32(&watch->left, 1);
+    return false;
 }
 
 /* By one thread, when the wait is over. */
