@@ -209,6 +209,14 @@ has_deps(const TtGpuRank *rank)
     return FALSE;
 }
 
+/* An empty array may have no memory at all. */
+static void
+put(gpointer to, const GArray *from)
+{
+    if (from->len > 0)
+        memcpy(to, from->data, from->len * g_array_get_element_size((GArray *)from));
+}
+
 /* Writes a rank's part to the image at the given positions, and moves these on. */
 static void
 write_rank(const TtGpuGroup *group, TtGpuRank *rank, const Layout *layout, guint8 *image,
@@ -239,10 +247,8 @@ write_rank(const TtGpuGroup *group, TtGpuRank *rank, const Layout *layout, guint
         *n_steps += lanes[l].n_steps;
     }
     rank->first_end = (guint)*n_ends;
-    memcpy((TtGpuEnd *)(gpointer)(image + layout->ends) + *n_ends, rank->ends->data,
-           rank->ends->len * sizeof(TtGpuEnd));
-    memcpy((TtGpuShape *)(gpointer)(image + layout->shapes) + *n_shapes, rank->shapes->data,
-           rank->shapes->len * sizeof(TtGpuShape));
+    put((TtGpuEnd *)(gpointer)(image + layout->ends) + *n_ends, rank->ends);
+    put((TtGpuShape *)(gpointer)(image + layout->shapes) + *n_shapes, rank->shapes);
     *n_ends += rank->ends->len;
     *n_shapes += rank->shapes->len;
 }
@@ -256,8 +262,7 @@ write_image(const TtGpuGroup *group, const Layout *layout)
     for (guint i = 0; i < group->n; i++) {
         TtGpuRank *rank = group->ranks[i];
 
-        memcpy((TtGpuStep *)(gpointer)(image + layout->steps) + n_steps, rank->steps->data,
-               rank->steps->len * sizeof(TtGpuStep));
+        put((TtGpuStep *)(gpointer)(image + layout->steps) + n_steps, rank->steps);
         write_rank(group, rank, layout, image, &n_ends, &n_shapes, &n_steps);
     }
     return image;
