@@ -174,7 +174,7 @@ main(int argc, char **argv)
     double budget_us = argc > 3 ? atof(argv[3]) * 1e3 : 30e3;
     const char *place = getenv("TMPDIR");
     std::string pattern = std::string(place ? place : P_tmpdir) + "/gloo-XXXXXX";
-    char *folder = pattern.data();
+    char *folder = &pattern[0];
     void *at = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
                     -1, 0);
 
