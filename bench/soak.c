@@ -6,9 +6,9 @@
  *   jobs        N jobs in one team: sizes and algorithms change all the time
  *   teams       N teams, started and stopped in one process
  *
- * A child does the work; this process reads /proc of it and of its ranks fifty times a second. The most seen in the
- * last three quarters is compared with the most in the first: what is touched once, at the start, is no growth. Exit
- * code 0: nothing grew.
+ * A child does the work; this process reads /proc of it and of its ranks fifty times a second. Memory: the most seen in
+ * the last three quarters is compared with the most in the first, as what is touched once, at the start, is no growth.
+ * Descriptors: the median of the last quarter, as what is open for a moment is none either. Exit code 0: nothing grew.
  */
 #include "exec/defaults.h"
 #include "exec/exec.h"
@@ -175,6 +175,24 @@ most(const Watched *w, guint from, guint to)
     return most;
 }
 
+static int
+by_fds(gconstpointer a, gconstpointer b)
+{
+    gint64 x = ((const Sample *)a)->fds, y = ((const Sample *)b)->fds;
+
+    return (x > y) - (x < y);
+}
+
+/* The median of the descriptors of the last quarter; sorts the samples. */
+static gint64
+last_fds(Watched *w)
+{
+    guint n = w->samples->len, from = MIN(n - 1, 3 * n / 4);
+
+    qsort(&g_array_index(w->samples, Sample, from), n - from, sizeof(Sample), by_fds);
+    return g_array_index(w->samples, Sample, from + (n - from) / 2).fds;
+}
+
 /* @child and those it has started. */
 static void
 look(Watch *watch, pid_t child, gboolean ranks_stay)
@@ -194,22 +212,23 @@ look(Watch *watch, pid_t child, gboolean ranks_stay)
 }
 
 static int
-judge(const Watch *watch, pid_t child, double took_s, guint n, const char *what)
+judge(Watch *watch, pid_t child, double took_s, guint n, const char *what)
 {
     int code = 0;
 
     printf("# %u %s in %.1f s, %.2f us each; %u samples\n", n, what, took_s, took_s / n * 1e6,
            watch->n_samples);
-    printf("# process   KiB, first quarter      later  descriptors, first quarter      later\n");
+    printf("# process   KiB, first quarter      later  descriptors, first quarter       last\n");
     for (guint i = 0; i < watch->n; i++) {
-        const Watched *w = &watch->all[i];
-        guint quarter = MAX(1, w->samples->len / 4);
-        Sample first = most(w, 0, quarter), later = most(w, quarter, w->samples->len);
-        gboolean grew = later.kib > first.kib + LEEWAY_KIB || later.fds > first.fds;
+        Watched *w = &watch->all[i];
+        guint n_samples = w->samples->len, quarter = MAX(1, n_samples / 4);
+        Sample first = most(w, 0, quarter), later = most(w, quarter, n_samples);
+        gint64 last = last_fds(w);
+        gboolean grew = later.kib > first.kib + LEEWAY_KIB || last > first.fds;
 
         printf("%9s %20" G_GINT64_FORMAT " %10" G_GINT64_FORMAT " %27" G_GINT64_FORMAT
                " %10" G_GINT64_FORMAT "%s\n",
-               w->pid == child ? "parent" : "rank", first.kib, later.kib, first.fds, later.fds,
+               w->pid == child ? "parent" : "rank", first.kib, later.kib, first.fds, last,
                grew ? "  GREW" : "");
         code |= grew;
         g_array_unref(w->samples);
