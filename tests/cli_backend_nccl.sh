@@ -16,14 +16,6 @@ all_right() { # all_right ROWS WHAT
         fail "$2: $(cat stdout)"
     has "# Out of bounds values : 0 OK"
 }
-free_port() {
-    local port
-    for _ in $(seq 100); do
-        port=$((20000 + RANDOM % 12000))
-        grep -qi "^ *[0-9]*: [0-9A-F]*:$(printf %04X $port) " /proc/net/tcp || break
-    done
-    echo $port
-}
 
 # --- one process -------------------------------------------------------------------------------------------
 
