@@ -1,58 +1,12 @@
 /* The GPU kernels, run on the CPU: every type, reduction and protocol, in plans of a few ranks on one pretend GPU. */
-#include "exec/reduce.h"
 #include "tests/gpu_bench.h"
+#include "tests/gpu_numbers.h"
 
-#include <math.h>
 #include <stdlib.h>
-
-/* Types as kernels number them: those of algos/types.h, and 8-bit floats behind them. */
-enum { E4M3 = TT_FLOAT64 + 1, E5M2, N_TYPES };
-
-static const struct {
-    const char *name;
-    guint bytes, mantissa, bias; /* mantissa 0: no small float */
-    TtType stands_for;           /* in plans, which know sizes only */
-} types[N_TYPES] = {
-    [TT_INT8] = { "int8", 1, 0, 0, TT_INT8 },
-    [TT_INT32] = { "int32", 4, 0, 0, TT_INT32 },
-    [TT_INT64] = { "int64", 8, 0, 0, TT_INT64 },
-    [TT_FLOAT16] = { "half", 2, 10, 15, TT_FLOAT16 },
-    [TT_BFLOAT16] = { "bfloat16", 2, 7, 127, TT_BFLOAT16 },
-    [TT_FLOAT32] = { "float", 4, 23, 127, TT_FLOAT32 },
-    [TT_FLOAT64] = { "double", 8, 52, 1023, TT_FLOAT64 },
-    [E4M3] = { "e4m3", 1, 3, 7, TT_INT8 },
-    [E5M2] = { "e5m2", 1, 2, 15, TT_INT8 },
-};
 
 static TtGpu *gpu;
 
 /* --- numbers ----------------------------------------------------------------------------------- */
-
-/* The code of a small integer, which all types hold exactly. */
-static guint64
-encode(guint type, gint64 value)
-{
-    guint m = types[type].mantissa, bits = 8 * types[type].bytes;
-    int exponent;
-    double fraction = frexp((double)ABS(value), &exponent);
-
-    if (m == 0)
-        return bits == 64 ? (guint64)value : (guint64)value & ((G_GUINT64_CONSTANT(1) << bits) - 1);
-    if (value == 0)
-        return 0;
-    return (guint64)(value < 0) << (bits - 1) |
-           (guint64)(exponent - 1 + (int)types[type].bias) << m |
-           (guint64)((2 * fraction - 1) * (double)(G_GUINT64_CONSTANT(1) << m));
-}
-
-static guint64
-read_code(const guint8 *from, guint bytes)
-{
-    guint64 code = 0;
-
-    memcpy(&code, from, bytes); /* little-endian, as GPUs are */
-    return code;
-}
 
 /* What rank contributes to element @i: few values, so that results are exact in any order. */
 static gint64
@@ -93,7 +47,7 @@ fill(Bench *bench, guint seed)
         bench->driver->copy(bench->gpu, bench->buffers[TT_OUTPUT] + r * bench->buffer_bytes, data,
                             bench->buffer_bytes, NULL);
         for (guint64 i = 0; i < spec->spec.count; i++) {
-            guint64 code = encode(spec->type, contribution(seed, spec->spec.redop, r, i));
+            guint64 code = gpu_encode(spec->type, contribution(seed, spec->spec.redop, r, i));
 
             memcpy(data + (i + spec->skew) * size, &code, size);
         }
@@ -119,7 +73,8 @@ count_wrong(const Bench *bench, guint rank, guint seed)
 
         for (guint r = 1; r < bench->n_ranks; r++)
             want = combine(spec->spec.redop, want, contribution(seed, spec->spec.redop, r, i));
-        wrong += read_code(data + begin + i * size, (guint)size) != encode(spec->type, want);
+        wrong +=
+            gpu_read_code(data + begin + i * size, (guint)size) != gpu_encode(spec->type, want);
     }
     for (gsize i = 0; i < bench->buffer_bytes; i++)
         wrong += (i < begin || i >= end) && data[i] != 0x5a;
@@ -144,7 +99,7 @@ check_allreduce(const BenchSpec *spec, guint n_launches, guint seed)
                   "%s, %u ranks, %s %s, protocol %u, count %" G_GUINT64_FORMAT
                   ", %u threads, %u slots, %u channels, slots of %" G_GUINT64_FORMAT
                   ", skew %u, launch %u, seed %u: rank %u has %" G_GINT64_FORMAT " wrong",
-                  spec->algorithm, bench->n_ranks, types[spec->type].name,
+                  spec->algorithm, bench->n_ranks, tt_type_name(spec->type),
                   tt_redop_name(spec->spec.redop), spec->protocol, spec->spec.count,
                   spec->n_threads, spec->spec.n_slots, spec->spec.n_channels, spec->spec.slot_bytes,
                   spec->skew, launch, seed, r, (gint64)wrong);
@@ -160,12 +115,12 @@ allreduce_of(const char *algorithm, guint n_ranks, guint type, guint redop, guin
     return (BenchSpec){ .algorithm = algorithm,
                         .spec = { .n_ranks = n_ranks,
                                   .count = count,
-                                  .type = types[type].stands_for,
+                                  .type = type,
                                   .redop = redop,
                                   .n_channels = 1,
                                   .n_slots = 2 },
                         .type = type,
-                        .element_bytes = types[type].bytes,
+                        .element_bytes = tt_type_bytes(type),
                         .n_threads = 1 };
 }
 
@@ -185,11 +140,11 @@ all_types_reductions_and_protocols(void)
     static const guint threads[] = { 1, 2, 32, 5 };
     guint n = 0, every = check_every(5);
 
-    for (guint type = 0; type < N_TYPES; type++)
+    for (guint type = 0; type < TT_N_TYPES; type++)
         for (guint redop = 0; redop < TT_AVG; redop++)
             for (guint protocol = 0; protocol <= TT_GPU_N_PROTOCOLS; protocol++, n++) {
                 guint n_ranks = 2 + n % 3;
-                guint64 count = MIN(n_ranks * some_bytes(n), 20000) / types[type].bytes;
+                guint64 count = MIN(n_ranks * some_bytes(n), 20000) / tt_type_bytes(type);
                 BenchSpec spec = allreduce_of("ring", n_ranks, type, redop, count);
 
                 if (n % every != 0)
@@ -208,7 +163,7 @@ sizes_at_every_edge(void)
         for (guint protocol = 0; protocol <= TT_GPU_N_PROTOCOLS; protocol++) {
             guint type = i % 2 ? TT_INT8 : TT_BFLOAT16;
             BenchSpec spec =
-                allreduce_of("ring", 2, type, TT_SUM, 2 * some_bytes(i) / types[type].bytes);
+                allreduce_of("ring", 2, type, TT_SUM, 2 * some_bytes(i) / tt_type_bytes(type));
 
             spec.protocol = protocol;
             spec.skew = i % 3;
@@ -231,7 +186,7 @@ random_plans(void)
 
     for (guint seed = first; seed < first + n; seed++) {
         g_autoptr(GRand) rand = g_rand_new_with_seed(seed);
-        guint type = (guint)g_rand_int_range(rand, 0, N_TYPES);
+        guint type = (guint)g_rand_int_range(rand, 0, TT_N_TYPES);
         guint algorithm = (guint)g_rand_int_range(rand, 0, G_N_ELEMENTS(algorithms));
         gboolean even = algorithm == 3 || algorithm == 7;
         guint n_ranks =
@@ -393,197 +348,7 @@ steps_are_recorded(void)
     }
 }
 
-/* --- arithmetic, compared bit by bit ----------------------------------------------------------- */
-
-/* dst = dst + src by a program of one step; data in device memory. */
-static void
-reduce_on_gpu(guint type, guint redop, guint8 *dst, guint8 *src, gsize count, guint n_threads)
-{
-    const TtGpuDriver *driver = &tt_gpu_driver_host;
-    struct {
-        TtGpuStep step;
-        TtGpuShape shape;
-        TtGpuLane lane;
-        guint32 abort;
-        TtGpuStatus status;
-    } *at = driver->alloc(gpu, sizeof *at, NULL);
-    TtGpuProgram program = { &at->lane, NULL, &at->shape, &at->abort,
-                             1,         type, redop,      types[type].bytes };
-    TtGpuLaunch launch = { &program, n_threads, FALSE };
-
-    at->step = (TtGpuStep){ .op = TT_OP_REDUCE,
-                            .src = TT_INPUT,
-                            .dst = TT_OUTPUT,
-                            .n_chunks = 1,
-                            .recv = TT_GPU_NO_END,
-                            .send = TT_GPU_NO_END,
-                            .dep_lane = TT_GPU_NO_LANE };
-    at->shape = (TtGpuShape){ count, 1, 1, 1 };
-    at->lane = (TtGpuLane){
-        .steps = &at->step, .n_steps = 1, .vector = { src, dst, dst }, .status = &at->status
-    };
-    driver->launch(gpu, &launch, NULL);
-    while (driver->poll(gpu, NULL) == TT_GPU_RUNNING)
-        g_usleep(50);
-    driver->free(gpu, at);
-}
-
-static gboolean
-is_nan(guint type, guint64 code)
-{
-    guint m = types[type].mantissa, bits = 8 * types[type].bytes;
-    guint64 magnitude = code & ((G_GUINT64_CONSTANT(1) << (bits - 1)) - 1);
-
-    if (m == 0)
-        return FALSE;
-    return type == E4M3 ? magnitude == 0x7f
-                        : magnitude > ((G_GUINT64_CONSTANT(1) << (bits - 1 - m)) - 1) << m;
-}
-
-/* As the CPU's kernels do; 8-bit floats are checked elsewhere. NaNs are all the same. */
-static void
-random_bits_reduce_as_on_the_cpu(void)
-{
-    const TtReduceUnit *unit = tt_reduce_units()[0];
-    g_autoptr(GRand) rand = g_rand_new_with_seed(7);
-    const TtGpuDriver *driver = &tt_gpu_driver_host;
-    gsize room = 9000, n = 0;
-    guint8 *a = driver->alloc(gpu, room, NULL), *b = driver->alloc(gpu, room, NULL);
-    g_autofree guint8 *want = g_malloc(room);
-
-    for (guint type = 0; type < TT_FLOAT64 + 1; type++)
-        for (guint redop = 0; redop < TT_AVG; redop++, n++) {
-            gsize size = types[type].bytes, at = n % 5 * size, count = (8000 - n * 13) / size;
-            guint64 wrong = 0;
-
-            for (gsize i = 0; i < room; i++) {
-                a[i] = (guint8)g_rand_int(rand);
-                b[i] = (guint8)g_rand_int(rand);
-            }
-            unit->reduce[type][redop](want, a + at, b + 16, count * size);
-            reduce_on_gpu(type, redop, a + at, b + 16, count, 1 + n % 4);
-            for (gsize i = 0; i < count; i++) {
-                guint64 x = read_code(a + at + i * size, (guint)size);
-                guint64 y = read_code(want + i * size, (guint)size);
-
-                wrong += x != y && !(is_nan(type, x) && is_nan(type, y));
-            }
-            CHECK(wrong == 0, "%s %s: %" G_GUINT64_FORMAT " of %" G_GSIZE_FORMAT " differ",
-                  types[type].name, tt_redop_name(redop), wrong, count);
-        }
-    driver->free(gpu, a);
-    driver->free(gpu, b);
-}
-
-static double
-value_of_8_bits(guint type, guint8 code)
-{
-    int m = (int)types[type].mantissa, exponent = (code & 0x7f) >> m;
-    int fraction = code & ((1 << m) - 1);
-    double magnitude;
-
-    if (is_nan(type, code))
-        return NAN;
-    if (type == E5M2 && (code & 0x7f) == 0x7c)
-        magnitude = INFINITY;
-    else
-        magnitude = exponent == 0
-                        ? ldexp(fraction, 1 - (int)types[type].bias - m)
-                        : ldexp((1 << m) + fraction, exponent - (int)types[type].bias - m);
-    return code & 0x80 ? -magnitude : magnitude;
-}
-
-/* The nearest finite code, of two the even one. */
-static guint8
-nearest_8_bits(guint type, double x)
-{
-    guint8 sign = signbit(x) ? 0x80 : 0, best = 0;
-
-    if (isnan(x))
-        return 0x7f;
-    x = fabs(x);
-    for (guint8 code = 1; code < 0x80; code++) {
-        double value = value_of_8_bits(type, code), apart = fabs(x - value);
-        double least = fabs(x - value_of_8_bits(type, best));
-
-        if (!isfinite(value))
-            break;
-        if (isinf(x) || apart < least || (apart == least && code % 2 == 0))
-            best = code;
-    }
-    return sign | best;
-}
-
-static void
-all_pairs_of_8_bit_floats(void)
-{
-    const TtGpuDriver *driver = &tt_gpu_driver_host;
-    guint8 *a = driver->alloc(gpu, 65536, NULL), *b = driver->alloc(gpu, 65536, NULL);
-
-    for (guint type = E4M3; type <= E5M2; type++)
-        for (guint redop = 0; redop < TT_AVG; redop++) {
-            guint64 wrong = 0;
-
-            for (guint i = 0; i < 65536; i++) {
-                a[i] = (guint8)i;
-                b[i] = (guint8)(i >> 8);
-            }
-            reduce_on_gpu(type, redop, a, b, 65536, 1);
-            for (guint i = 0; i < 65536; i++) {
-                double x = value_of_8_bits(type, (guint8)i);
-                double y = value_of_8_bits(type, (guint8)(i >> 8));
-                double z = redop == TT_SUM    ? x + y
-                           : redop == TT_PROD ? x * y
-                           : redop == TT_MIN  ? (x < y ? x : y)
-                                              : (x > y ? x : y);
-                guint8 want = nearest_8_bits(type, z);
-
-                wrong += a[i] != want && !(is_nan(type, a[i]) && is_nan(type, want));
-            }
-            CHECK(wrong == 0, "%s %s: %" G_GUINT64_FORMAT " of 65536 differ", types[type].name,
-                  tt_redop_name(redop), wrong);
-        }
-    driver->free(gpu, a);
-    driver->free(gpu, b);
-}
-
-static void
-averages_divide_as_on_the_cpu(void)
-{
-    const TtReduceUnit *unit = tt_reduce_units()[0];
-    g_autoptr(GRand) rand = g_rand_new_with_seed(8);
-    const TtGpuDriver *driver = &tt_gpu_driver_host;
-    guint8 *a = driver->alloc(gpu, 4096, NULL);
-    g_autofree guint8 *want = g_malloc(4096);
-
-    for (guint type = 0; type < N_TYPES; type++) {
-        gsize size = types[type].bytes, count = 4096 / size;
-        guint64 wrong = 0;
-
-        for (gsize i = 0; i < 4096; i++)
-            want[i] = a[i] = (guint8)g_rand_int(rand);
-        if (type < E4M3)
-            unit->scale[type](want, 7, 4096);
-        for (gsize i = 0; type >= E4M3 && i < 4096; i++)
-            want[i] = nearest_8_bits(type, (float)value_of_8_bits(type, want[i]) / 7.f);
-        driver->scale(gpu, a, count, type, 7, NULL);
-        while (driver->poll(gpu, NULL) == TT_GPU_RUNNING)
-            g_usleep(50);
-        for (gsize i = 0; i < count; i++) {
-            guint64 x = read_code(a + i * size, (guint)size);
-            guint64 y = read_code(want + i * size, (guint)size);
-
-            wrong += x != y && !(is_nan(type, x) && is_nan(type, y));
-        }
-        CHECK(wrong == 0, "%s: %" G_GUINT64_FORMAT " differ", types[type].name, wrong);
-    }
-    driver->free(gpu, a);
-}
-
 static CU_TestInfo tests[] = {
-    { "random bits reduce as on the CPU", random_bits_reduce_as_on_the_cpu },
-    { "all pairs of 8-bit floats", all_pairs_of_8_bit_floats },
-    { "averages divide as on the CPU", averages_divide_as_on_the_cpu },
     { "all types, reductions and protocols", all_types_reductions_and_protocols },
     { "sizes at every edge", sizes_at_every_edge },
     { "random plans", random_plans },
