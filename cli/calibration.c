@@ -382,6 +382,7 @@ name_gpus(TtProfile *profile, const Calibration *c)
 
     g_free(profile->machine);
     profile->machine = g_strdup_printf("GPU %s, %s", gpus, c->who.transport);
+    profile->conditions = tt_calibration_conditions(c->options->team, c->who.n_ranks);
 }
 
 TtProfile *

@@ -33,6 +33,10 @@ gboolean tt_calibration_is_of_memory(const char *transport);
 
 gboolean tt_calibration_is_of_gpus(const char *transport);
 
+/* Of GPUs: what steps cost there depends on how many ranks are at it, and on how messages are passed. NULL for
+ * other transports. Caller frees. */
+char *tt_calibration_conditions(const TtTeamOptions *team, guint n_ranks);
+
 /* A profile that says of this machine what need not be measured. */
 TtProfile *tt_calibration_describe(const char *transport, guint cores);
 

@@ -30,10 +30,6 @@ cpu_name(void)
 static TtProfile *
 describe_gpus(TtProfile *profile)
 {
-    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
-
-    profile->measured_at = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ");
-    profile->covers_memory = TRUE;
     profile->lane_pushes = TRUE;
     return profile;
 }
@@ -52,10 +48,10 @@ tt_calibration_describe(const char *transport, guint cores)
     profile->name = g_strdup("this");
     profile->machine = in_memory ? g_strdup_printf("%s, %u cores", cpu, cores)
                                  : g_strdup_printf("%s, %u cores, %s", cpu, cores, transport);
-    if (tt_calibration_is_of_gpus(transport))
-        return describe_gpus(profile);
     profile->measured_at = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ");
     profile->covers_memory = TRUE;
+    if (tt_calibration_is_of_gpus(transport))
+        return describe_gpus(profile);
     profile->lane_pushes =
         in_memory; /* else the system, or the card, sends while the lane goes on */
     profile->workers_per_rank = 1;
@@ -78,6 +74,16 @@ gboolean
 tt_calibration_is_of_gpus(const char *transport)
 {
     return transport && (strcmp(transport, "cuda") == 0 || g_str_has_prefix(transport, "cuda,"));
+}
+
+char *
+tt_calibration_conditions(const TtTeamOptions *team, guint n_ranks)
+{
+    return tt_calibration_is_of_gpus(team->transport)
+               ? g_strdup_printf("%u ranks, protocol %s, placement %s", n_ranks,
+                                 tt_gpu_protocol_name(team->gpu_protocol),
+                                 tt_gpu_placement_name(team->gpu_placement))
+               : NULL;
 }
 
 char *

@@ -7,8 +7,11 @@
 
 #include <stdio.h>
 
+/* Eight ranks show what a GPU does when all of it is busy. */
+#define GPU_RANKS 8
+
 static char *output, *max_bytes, *transport, *interface, **from, *gpus, *protocol, *placement;
-static gint n_ranks;
+static gint n_ranks = GPU_RANKS;
 static gboolean quick, quiet;
 
 static const GOptionEntry entries[] = {
@@ -88,26 +91,23 @@ fit_from(const TtOptions *options, GError **error)
     return tt_calibrate_from(all, output, quiet, error);
 }
 
-/* Eight ranks show what a GPU does when all of it is busy. */
-#define GPU_RANKS 8
-
 static gboolean
 check_gpu_options(TtTeamOptions *team, TtCalibrateOptions *how, GError **error)
 {
     gboolean is_gpu = tt_calibration_is_of_gpus(transport);
 
-    if (!is_gpu && (n_ranks || gpus || protocol || placement)) {
+    if (!is_gpu && (n_ranks != GPU_RANKS || gpus || protocol || placement)) {
         g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
                     "--ranks, --gpus, --protocol and --placement go with --transport cuda");
         return FALSE;
     }
-    if (n_ranks < 0 || n_ranks > 1024 || n_ranks % 2 != 0) {
+    if (is_gpu && (n_ranks < 2 || n_ranks > 1024 || n_ranks % 2 != 0)) {
         g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
                     "--ranks: ranks are measured in pairs, 2, 4, ... 1024, not %d", n_ranks);
         return FALSE;
     }
     team->gpus = gpus;
-    how->n_ranks = !is_gpu ? 0 : n_ranks ? (guint)n_ranks : GPU_RANKS;
+    how->n_ranks = is_gpu ? (guint)n_ranks : 0;
     return tt_gpu_protocol_parse(protocol, &team->gpu_protocol, error) &&
            tt_gpu_placement_parse(placement, &team->gpu_placement, error);
 }

@@ -188,6 +188,24 @@ print_verdict(const Compare *c)
         tt_report_comment(c->report, "Out of bounds values : %u FAILED", c->n_wrong);
 }
 
+/* Pairs are calibrated: an odd rank makes no difference worth a word. */
+static guint
+n_calibrated(const Compare *c)
+{
+    return MAX(2, c->setup.n_ranks / 2 * 2);
+}
+
+static void
+warn_of_conditions(const Compare *c)
+{
+    const TtProfile *profile = c->setup.profile;
+    g_autofree char *now = tt_calibration_conditions(&c->team_setup.team, n_calibrated(c));
+
+    if (now && profile->conditions && strcmp(now, profile->conditions) != 0)
+        tt_report_warn(c->report, "the profile was calibrated with %s; this run is of %s",
+                       profile->conditions, now);
+}
+
 /* A profile asked for, the one calibrate kept, or a quick one now. */
 static gboolean
 find_profile(Compare *c, GError **error)
@@ -204,7 +222,7 @@ find_profile(Compare *c, GError **error)
     if (c->options->profile)
         return TRUE;
     if (tt_calibration_is_of_gpus(transport))
-        how.n_ranks = MAX(2, c->setup.n_ranks / 2 * 2);
+        how.n_ranks = n_calibrated(c);
     g_clear_pointer(&c->setup.profile, tt_profile_free);
     if (g_file_test(kept, G_FILE_TEST_EXISTS)) {
         c->setup.profile = tt_profile_open(kept, error);
@@ -352,6 +370,7 @@ compare_here(const TtOptions *options, GError **error)
     }
     good = good && find_profile(&c, error);
     if (good) {
+        warn_of_conditions(&c);
         print_heading(&c);
         good = compare_all(&c, cases, error);
     }

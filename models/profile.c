@@ -28,6 +28,7 @@ tt_profile_free(TtProfile *profile)
     g_free(profile->name);
     g_free(profile->machine);
     g_free(profile->measured_at);
+    g_free(profile->conditions);
     tt_profile_free(profile->next);
     g_free(profile);
 }
@@ -40,7 +41,7 @@ tt_profile_new_state(const TtProfile *profile)
     *state = *profile;
     memset(state->op, 0, sizeof state->op);
     state->name = g_strdup(profile->name);
-    state->machine = state->measured_at = NULL;
+    state->machine = state->measured_at = state->conditions = NULL;
     state->next = NULL;
     return state;
 }

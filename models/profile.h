@@ -45,6 +45,8 @@ struct TtProfile {
     char *name;        /* "ideal", "tutti", or the path it was read from */
     char *machine;     /* what it was measured on, NULL for built-in ones */
     char *measured_at; /* ISO date, NULL */
+    char *
+        conditions; /* what was chosen when it was measured and should be so again, in words; NULL: nothing */
 
     gboolean covers_memory; /* per_byte and latency hold what crossing shared memory costs: links of
                                  kind "memory" are then free, so nothing is counted twice */

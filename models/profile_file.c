@@ -199,7 +199,7 @@ typedef struct {
     const char *const *keys;
 } Allowed;
 
-static const char *const profile_keys[] = { "machine", "measured_at", NULL };
+static const char *const profile_keys[] = { "machine", "measured_at", "conditions", NULL };
 static const char *const lanes_keys[] = { "covers_memory", "push",   "workers_per_rank", "cores",
                                           "uncut",         "direct", "direct_crowded",   NULL };
 static const char *const times_keys[] = { "latency", "credit", "start", "switch", NULL };
@@ -299,6 +299,7 @@ read_all(const Source *src, TtProfile *profile, GError **error)
         return fail(src, "profile", NULL, error, "is missing: not a profile, or cut short");
     read_text(src, "profile", "machine", &profile->machine);
     read_text(src, "profile", "measured_at", &profile->measured_at);
+    read_text(src, "profile", "conditions", &profile->conditions);
     if (!read_flag(src, "lanes", "covers_memory", &profile->covers_memory, error) ||
         !read_flag(src, "lanes", "push", &profile->lane_pushes, error) ||
         !read_count(src, "lanes", "workers_per_rank", &profile->workers_per_rank, error) ||

@@ -88,6 +88,7 @@ tt_profile_to_text(const TtProfile *profile)
 
     append_line(text, "machine", profile->machine);
     append_line(text, "measured_at", profile->measured_at);
+    append_line(text, "conditions", profile->conditions);
     append_origin(text, profile);
     g_string_append_printf(text,
                            "\n[lanes]\ncovers_memory = %s\npush = %s\nworkers_per_rank = %u\n"

@@ -6,15 +6,7 @@
     fail "$(cat stderr)"
 }
 has "GPUs 0 the host's processor (ranks 0-1)"
-
-free_port() {
-    local port
-    for _ in $(seq 100); do
-        port=$((20000 + RANDOM % 12000))
-        grep -qi "^ *[0-9]*: [0-9A-F]*:$(printf %04X $port) " /proc/net/tcp || break
-    done
-    echo $port
-}
+has "ranks 2 by one process transport cuda"
 
 # right CASES ARGUMENT...: every case there, out of place and in place, and no wrong element.
 right() {
@@ -101,6 +93,7 @@ want 2 'collectives on GPUs begin together' -- $cuda --start-offset 1:1ms
 want 2 'not counted on GPUs' -- $cuda --arrivals
 want 77 'fit GPU 0 at the same time (use fewer channels' -- run --transport cuda --gpus host --ranks 8 -b 16M --channels 512 --algo ring
 want 2 'ranks are measured in pairs' -- calibrate --transport cuda --gpus host --ranks 3
+want 2 'ranks are measured in pairs' -- calibrate --transport cuda --gpus host --ranks 0
 want 2 'go with --transport cuda' -- calibrate --gpus host
 if [ ! -e /dev/nvidiactl ]; then
     "$TUTTI" run --transport cuda --ranks 2 -b 1K >stdout 2>stderr
@@ -115,5 +108,7 @@ want 0 - -- compare --transport cuda --gpus host --topo this --ranks 2 --profile
 awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
          { n++; bad += !($at["predicted_us"] > 0 && $at["measured_us"] > 0 && $at["wrong"] == 0 && $at["diverges"] != "") }
          END { exit !(n == 1 && bad == 0) }' stdout || fail "compare: $(cat stdout)"
+want 0 "calibrated with 2 ranks, protocol auto, placement auto; this run is of 2 ranks, protocol ll," -- compare --transport cuda \
+    --gpus host --topo this --ranks 2 --profile gpu.keep --algo ring -b 4K -n 2 --csv --protocol ll
 nothing_left
 finish

@@ -111,6 +111,7 @@ what_is_saved_is_read_again(void)
     CU_ASSERT(fabs(profile->latency_s - 150e-9) < 1e-20);
     profile->machine = g_strdup("a box; with [odd] = name\nand lines"); /* comes back on one line */
     profile->measured_at = g_strdup("2025-01-31");
+    profile->conditions = g_strdup("8 ranks");
     profile->uncut_bytes = 131072;
     profile->direct_bytes = 2048;
     profile->direct_crowded_bytes = 4096;
@@ -130,6 +131,7 @@ what_is_saved_is_read_again(void)
     CU_ASSERT_STRING_EQUAL(again->name, path);
     CU_ASSERT_STRING_EQUAL(again->machine, "a box; with [odd] = name and lines");
     CU_ASSERT_STRING_EQUAL(again->measured_at, "2025-01-31");
+    CU_ASSERT_STRING_EQUAL(again->conditions, "8 ranks");
     g_remove(path);
     g_rmdir(dir);
 }
