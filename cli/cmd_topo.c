@@ -224,6 +224,8 @@ discover(const TtOptions *options, GError **error)
                      options->arguments[1]);
     if (json_wanted)
         return usage(error, "discover has no --json, show has: tutti topo show FILE --json");
+    if (options->settings)
+        return usage(error, "discover takes no --set: it writes what is there");
     if (!check_format(error) || !tt_output_check("-o", output, error))
         return FALSE;
     as_xml = export_format ? strcmp(export_format, "nccl-xml") == 0

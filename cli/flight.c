@@ -105,6 +105,22 @@ member_of(const TtFlightPlan *flight, guint group, guint i)
     return flight->interleaved ? i * flight->n_groups + group : group * flight->group_size + i;
 }
 
+guint
+tt_flight_most(const TtOptions *options)
+{
+    guint most = MAX(1, options->in_flight);
+
+    for (guint i = 0; options->algorithms[i]; i++)
+        most = MAX(most, tt_flight_n_algorithms(options->algorithms[i]));
+    return most;
+}
+
+gboolean
+tt_flight_is_several(const TtFlightPlan *flight, guint depth)
+{
+    return depth > 1 || flight->n_groups > 1 || flight->offset_s;
+}
+
 void
 tt_flight_init(TtFlight *self, const TtFlightPlan *flight, const TtPlan *const *plans,
                guint n_plans, guint depth)

@@ -25,6 +25,12 @@ guint tt_flight_n_algorithms(const char *algorithms);
  * these are; then 0. */
 guint tt_flight_depth(const TtOptions *options, const char *algorithms, GError **error);
 
+/* The most of all algorithms of @options. */
+guint tt_flight_most(const TtOptions *options);
+
+/* Something else than one collective of all ranks. */
+gboolean tt_flight_is_several(const TtFlightPlan *flight, guint depth);
+
 /* The parts of a run, ready for tt_team_run_parts(). */
 typedef struct {
     TtRunPart *parts; /* [n_parts], of group 0 first */

@@ -50,6 +50,12 @@ tt_reaches_parse(const char *text, TtReaches *reaches, GError **error)
                         text, all);
             return FALSE;
         }
+        if (n == TT_ACROSS && strcmp(words[i], "shm") == 0) {
+            g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
+                        "transport \"%s\": shm does not reach across machines (tcp or verbs does)",
+                        text);
+            return FALSE;
+        }
         r.transports[n++] = tt_transport_find(words[i]);
     }
     if (n == 1)

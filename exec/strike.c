@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#define NAP_US 10000
+
 /* Ranks on GPUs are threads of one process, and kernels neither look at messages nor spoil them. */
 static const char *
 why_not_on_gpus(const TtRegion *region)
@@ -96,6 +98,16 @@ harm(TtRank *self, TtHarm how)
     return FALSE;
 }
 
+/* A rank that is slow does not hold up the end of a run that was given up. */
+static void
+sleep_unless_aborted(const TtRegion *region, double time_s)
+{
+    gint64 end_us = g_get_monotonic_time() + (gint64)(time_s * 1e6), left_us;
+
+    while (!atomic_load(&region->aborted) && (left_us = end_us - g_get_monotonic_time()) > 0)
+        g_usleep((gulong)MIN(left_us, NAP_US));
+}
+
 gboolean
 tt_fault_strike_now(TtRank *self)
 {
@@ -109,7 +121,7 @@ tt_fault_strike_now(TtRank *self)
             raise(SIGSTOP);
         break;
     case TT_FAULT_EXIT: _exit(0);
-    case TT_FAULT_DELAY: g_usleep((gulong)(fault->time_s * 1e6)); break;
+    case TT_FAULT_DELAY: sleep_unless_aborted(self->region, fault->time_s); break;
     case TT_FAULT_CORRUPT: self->spoil_next |= first; break;
     case TT_FAULT_CUT: return harm(self, TT_HARM_CUT);
     case TT_FAULT_HALF_OPEN: return harm(self, TT_HARM_SILENT);
@@ -132,5 +144,5 @@ tt_fault_stay_away(TtRank *self)
     if (!is_for(self, TT_FAULT_ABSENT))
         return;
     while (!atomic_load(&self->region->aborted))
-        g_usleep(10000);
+        g_usleep(NAP_US);
 }

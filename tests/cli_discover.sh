@@ -147,6 +147,7 @@ if "$TUTTI" topo show this >/dev/null 2>&1; then # with hwloc
 fi
 want 2 "discover takes no \"x\"" -- topo discover x
 want 2 "discover has no --json" -- topo discover --json
+want 2 "discover takes no --set" -- topo discover --set a.b=1
 want 2 "--format dot is not one of" -- topo discover --format dot
 rm -rf ./*.keep ./*.keep.*
 nothing_left

@@ -4,15 +4,6 @@
 . "$TT_SOURCE_DIR/tests/cli_common.inc" || exit 1
 unset TUTTI_SECRET TUTTI_ROOT TUTTI_INTERFACE
 
-free_port() {
-    local port
-    for _ in $(seq 100); do
-        port=$((20000 + RANDOM % 12000))
-        grep -qi "^ *[0-9]*: [0-9A-F]*:$(printf %04X $port) " /proc/net/tcp || break
-    done
-    echo $port
-}
-
 sweep="-b 8 -e 32K -f 64 --algo ring,tree -n 3 -w 1 -T 20"
 # good FILE RANKS HOW: six rows, none wrong, one heading, which says how the ranks were found.
 good() {
@@ -82,6 +73,12 @@ ranges=(0-2 3-4)
 port=$(free_port)
 together 2 "\"$TUTTI\" run $sweep --transport tcp --meet 127.0.0.1:$port --rank \${ranges[\$i]} --ranks 5"
 good 0.out 5 --meet
+# Over processes nobody plays switches: all but those algorithms, with a word from rank 0.
+port=$(free_port)
+together 2 "\"$TUTTI\" run -b 1K -n 2 --algo all --transport tcp --meet 127.0.0.1:$port --rank \$i --ranks 2 2>\$i.said"
+grep -q "nvls left out: nvls has switches that reduce, which only a run on one machine by one process" 0.said || fail "all: $(cat 0.said)"
+[ ! -s 1.said ] || fail "all, rank 1: $(cat 1.said)"
+grep -q " ring$" 0.out || fail "all: $(cat 0.out)"
 # As torchrun sets it: a process for each rank, on this machine and, by port, anywhere.
 together 3 "env RANK=\$i WORLD_SIZE=3 LOCAL_RANK=\$i LOCAL_WORLD_SIZE=3 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \"$TUTTI\" run $sweep"
 good 0.out 3 torchrun
@@ -126,6 +123,6 @@ elif [ $code -eq 77 ]; then
 else
     fail "lab up: exit $code: $(cat stderr)"
 fi
-rm -f ./*.keep ./*.out ./*.err
+rm -f ./*.keep ./*.out ./*.err ./*.said
 nothing_left
 finish

@@ -2,19 +2,12 @@
 # Bad input of runs over a network: one line each, the right exit code, no hang.
 . "$TT_SOURCE_DIR/tests/cli_common.inc" || exit 1
 
-free_port() {
-    local port
-    for _ in $(seq 100); do
-        port=$((20000 + RANDOM % 12000))
-        grep -qi "^ *[0-9]*: [0-9A-F]*:$(printf %04X $port) " /proc/net/tcp || break
-    done
-    echo $port
-}
-
 # --- refused before anything is started --------------------------------------------------------------------
 
 want 2 "unknown transport \"smoke\" (one of: shm, tcp, verbs, threads, cuda; or two" -- run --ranks 2 --transport smoke
 want 2 "unknown transport \"shm,smoke\"" -- run --ranks 2 --transport shm,smoke
+want 2 "shm does not reach across machines" -- run --ranks 2 --transport shm,shm
+want 2 "shm does not reach across machines" -- run --ranks 2 --transport cuda,shm
 want 2 "no interface or address eth77; interfaces up: lo" -- run --ranks 2 --transport tcp --interface eth77
 want 2 "--streams \"0\" must be a whole number, 1 .. 64" -- run --ranks 2 --transport tcp --streams 0
 want 2 "--streams \"65\"" -- run --ranks 2 --transport tcp --streams 65
