@@ -21,7 +21,7 @@ static gboolean
 measure(TtTeam *team, const TtTeamOptions *options, guint64 bytes, double budget_us, GError **error)
 {
     TtPlanSpec spec = { .n_ranks = options->n_ranks, .count = bytes / 4, .type = TT_FLOAT32 };
-    const char *algorithm = tt_exec_choose(&spec);
+    const char *algorithm = tt_exec_choose(&spec, options->transport);
     g_autoptr(TtPlan) plan = NULL;
     TtRunResult result = { 0 };
     PointLoop loop;

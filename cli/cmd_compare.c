@@ -120,7 +120,7 @@ static gboolean
 compare_case(Compare *c, const TtCase *k, gboolean keep, GError **error)
 {
     TtPlanSpec spec = tt_setup_spec(&c->setup, k);
-    const char *chosen[] = { tt_exec_choose(&spec), NULL };
+    const char *chosen[] = { tt_exec_choose(&spec, c->team_setup.team.transport), NULL };
     const char *const *algorithms =
         c->options->algo_auto ? chosen : (const char *const *)c->options->algorithms;
 

@@ -95,7 +95,7 @@ static gboolean
 run_case(TtRun *r, const TtCase *c, gboolean record, GError **error)
 {
     TtPlanSpec spec = make_spec(r, c);
-    const char *chosen[] = { tt_exec_choose(&spec), NULL };
+    const char *chosen[] = { tt_exec_choose(&spec, r->setup.team.transport), NULL };
     const char *const *algorithms =
         r->options->algo_auto ? chosen : (const char *const *)r->options->algorithms;
 
