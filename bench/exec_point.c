@@ -55,7 +55,7 @@ main(int argc, char **argv)
     double budget_us = argc > 3 ? atof(argv[3]) * 1e3 : 30e3;
     TtTeamOptions options = { .n_ranks = n_ranks,
                               .transport = argc > 4 ? argv[4] : NULL,
-                              .pin = n_ranks <= g_get_num_processors() };
+                              .pin = TRUE }; /* as `tutti run` does */
     g_autoptr(GError) error = NULL;
     g_autoptr(TtTeam) team = NULL;
 
