@@ -43,7 +43,8 @@ function(tutti_cuda lib)
   endforeach()
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/cuda)
 
-  set(driver ${folder}/driver_cuda.c ${folder}/cuda_memory.c ${folder}/cuda_launch.c ${folder}/cuda_direct.c)
+  set(driver ${folder}/driver_cuda.c ${folder}/cuda_memory.c ${folder}/cuda_launch.c
+      ${folder}/cuda_time.c ${folder}/cuda_direct.c)
   target_sources(${lib} PRIVATE ${driver})
   list(TRANSFORM CUDAToolkit_INCLUDE_DIRS PREPEND -isystem OUTPUT_VARIABLE includes)
   set_source_files_properties(${driver} PROPERTIES COMPILE_OPTIONS "${includes}"

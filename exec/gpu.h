@@ -89,6 +89,9 @@ typedef struct {
     gboolean (*time_launch)(TtGpu *self, guint n, double *s, GError **error);
     gboolean (*time_copy)(TtGpu *self, gpointer to, gconstpointer from, gsize bytes, guint n_blocks,
                           gboolean reduce, double *s, GError **error);
+
+    /* One way of a flag between a block of @self and one of @other, which it reaches, or of itself. */
+    gboolean (*time_flag)(TtGpu *self, TtGpu *other, double *s, GError **error);
 } TtGpuDriver;
 
 /* "cuda" and "host", as far as they are compiled in; NULL at the end. */

@@ -1,4 +1,4 @@
-/* gpu_measure.c - what a GPU does at best: launches, copies and reductions by blocks, memory, cache, peers. */
+/* gpu_measure.c - what a GPU does at best: launches, flags, copies and reductions by blocks, memory, cache, peers. */
 #include "exec/gpu_group.h"
 
 #define MEMORY_BYTES ((gsize)256 << 20) /* far beyond any cache */
@@ -61,18 +61,20 @@ append_peers(const Bench *bench, GString *text, GError **error)
     for (guint g = 0; g < gpus->n_groups; g++) {
         TtGpuGroup *peer = &gpus->groups[g];
         gpointer there;
-        double rate;
+        double rate, flag_s;
 
-        if (peer == bench->group || !gpus->driver->reach(bench->group->gpu, peer->gpu))
+        if (peer == bench->group || !gpus->driver->reach(bench->group->gpu, peer->gpu) ||
+            !gpus->driver->reach(peer->gpu, bench->group->gpu))
             continue;
         there = gpus->driver->alloc(peer->gpu, bench->bytes, error);
         if (!there)
             return FALSE;
         rate = best_rate(bench, there, bench->bytes, 0, FALSE, error);
         gpus->driver->free(peer->gpu, there);
-        if (rate <= 0)
+        if (rate <= 0 || !gpus->driver->time_flag(bench->group->gpu, peer->gpu, &flag_s, error))
             return FALSE;
-        g_string_append_printf(text, "# to GPU %u: %.3g GB/s\n", peer->index, rate / 1e9);
+        g_string_append_printf(text, "# to GPU %u: %.3g GB/s, a flag %.3g us\n", peer->index,
+                               rate / 1e9, flag_s * 1e6);
     }
     return TRUE;
 }
@@ -81,19 +83,20 @@ static gboolean
 append_all(const Bench *bench, GString *text, GError **error)
 {
     const TtGpuGroup *group = bench->group;
-    double launch_s, memory, cache;
+    double launch_s, flag_s, memory, cache;
 
     if (!group->gpus->driver->time_launch(group->gpu, LAUNCHES, &launch_s, error) ||
+        !group->gpus->driver->time_flag(group->gpu, group->gpu, &flag_s, error) ||
         (memory = best_rate(bench, bench->to, bench->bytes, 0, FALSE, error)) <= 0 ||
         (cache = best_rate(bench, bench->to, MIN(CACHE_BYTES, bench->bytes), 0, FALSE, error)) <= 0)
         return FALSE;
-    g_string_append_printf(text,
-                           "# GPU %u, %s: a launch %.3g us; copies %.3g GB/s in memory (%u MiB), "
-                           "%.3g GB/s in the cache "
-                           "(%u MiB), each byte read and written once\n",
-                           group->index, group->facts.name, launch_s * 1e6, memory / 1e9,
-                           (guint)(bench->bytes >> 20), cache / 1e9,
-                           (guint)(MIN(CACHE_BYTES, bench->bytes) >> 20));
+    g_string_append_printf(
+        text,
+        "# GPU %u, %s: a launch %.3g us; a flag %.3g us; copies %.3g GB/s in memory (%u MiB), "
+        "%.3g GB/s in the cache "
+        "(%u MiB), each byte read and written once\n",
+        group->index, group->facts.name, launch_s * 1e6, flag_s * 1e6, memory / 1e9,
+        (guint)(bench->bytes >> 20), cache / 1e9, (guint)(MIN(CACHE_BYTES, bench->bytes) >> 20));
     return append_blocks(bench, text, error) && append_peers(bench, text, error);
 }
 

@@ -104,6 +104,9 @@ fi
 
 want 0 - -- calibrate --transport cuda --gpus host --ranks 2 --quick --quiet --max-bytes 16K --output gpu.keep
 grep -q "^machine = GPU 0 the host's processor (ranks 0-1), cuda$" gpu.keep || fail "profile: $(head -5 gpu.keep)"
+want 0 - -- calibrate --transport cuda --gpus host:2 --ranks 2 --quick --quiet --max-bytes 1K --output pair.keep
+grep -Eq "^# GPU 1, the host's processor: a launch [0-9.e+]+ us; a flag [0-9.e+]+ us; copies" pair.keep || fail "two GPUs: $(grep '^#' pair.keep)"
+grep -Eq "^# to GPU 1: [0-9.e+]+ GB/s, a flag [0-9.e+]+ us$" pair.keep || fail "a pair of GPUs: $(grep '^#' pair.keep)"
 want 0 - -- compare --transport cuda --gpus host --topo this --ranks 2 --profile gpu.keep --algo ring -b 4K -n 2 --csv -q
 awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
          { n++; bad += !($at["predicted_us"] > 0 && $at["measured_us"] > 0 && $at["wrong"] == 0 && $at["diverges"] != "") }

@@ -142,12 +142,34 @@ times_are_taken(void)
     driver->close(gpu);
 }
 
+static void
+flags_have_a_latency(void)
+{
+    TtGpu *gpus[2];
+
+    tt_gpu_host_set(2, 1);
+    for (guint g = 0; g < 2; g++)
+        gpus[g] = driver->open(g, NULL);
+    for (guint g = 0; g < 4; g++) {
+        g_autoptr(GError) error = NULL;
+        double s = 0;
+
+        CHECK(driver->time_flag(gpus[g % 2], gpus[g / 2], &s, &error) && s > 0 && s < 0.1, "%u: %g",
+              g, s);
+        CHECK_NO_ERROR(error);
+    }
+    for (guint g = 0; g < 2; g++)
+        driver->close(gpus[g]);
+    tt_gpu_host_set(0, 0);
+}
+
 static CU_TestInfo tests[] = {
     { "there are as many as asked for", there_are_as_many_as_asked_for },
     { "GPUs are told apart", gpus_are_told_apart },
     { "memory is shared with another process", memory_is_shared_with_another_process },
     { "blocks have a limit", blocks_have_a_limit },
     { "times are taken", times_are_taken },
+    { "flags have a latency", flags_have_a_latency },
     CU_TEST_INFO_NULL,
 };
 

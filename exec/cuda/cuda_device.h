@@ -60,6 +60,9 @@ gboolean tt_cuda_launch(TtGpu *self, const TtGpuLaunch *launch, GError **error);
 gboolean tt_cuda_scale(TtGpu *self, gpointer vector, guint64 count, guint type, guint n,
                        GError **error);
 TtGpuNews tt_cuda_poll(TtGpu *self, GError **error);
+
+/* cuda_time.c: as gpu.h says. */
 gboolean tt_cuda_time_launch(TtGpu *self, guint n, double *s, GError **error);
 gboolean tt_cuda_time_copy(TtGpu *self, gpointer to, gconstpointer from, gsize bytes,
                            guint n_blocks, gboolean reduce, double *s, GError **error);
+gboolean tt_cuda_time_flag(TtGpu *self, TtGpu *other, double *s, GError **error);

@@ -253,4 +253,5 @@ const TtGpuDriver tt_gpu_driver_cuda = {
     .poll = tt_cuda_poll,
     .time_launch = tt_cuda_time_launch,
     .time_copy = tt_cuda_time_copy,
+    .time_flag = tt_cuda_time_flag,
 };

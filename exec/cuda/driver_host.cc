@@ -421,6 +421,56 @@ time_copy(TtGpu *self, gpointer to, gconstpointer from, gsize bytes, guint n_blo
     return time_work(self, &work, 1, s, error) && time_work(self, &work, n, s, error);
 }
 
+#define PINGS 100
+
+static void
+run_ping(const TtHostWork *work)
+{
+    tt_gpu_host_basics.ping(work->flags[0], work->flags[1], PINGS, work->count);
+}
+
+static gboolean
+play_ping(TtGpu *self, TtGpu *other, guint8 *const flags[2], GError **error)
+{
+    TtHostWork work = {};
+    gboolean good;
+
+    work.run = run_ping;
+    work.n_blocks = self == other ? 2 : 1;
+    work.n_threads = 1;
+    work.flags[0] = flags[0];
+    work.flags[1] = flags[1];
+    good = start(self, &work, error);
+    work.count = 1;
+    good = good && (self == other || start(other, &work, error));
+    tt_host_pool_wait(self->pool);
+    tt_host_pool_wait(other->pool);
+    return good;
+}
+
+static gboolean
+time_flag(TtGpu *self, TtGpu *other, double *s, GError **error)
+{
+    guint8 *flags[2] = { (guint8 *)alloc(self, TT_GPU_PING_BYTES, error), NULL };
+    guint64 ns = 0;
+    gboolean good;
+
+    flags[1] = flags[0] ? (guint8 *)alloc(other, TT_GPU_PING_BYTES, error) : NULL;
+    good = flags[1] && play_ping(self, other, flags, error);
+    if (good)
+        memcpy(&ns, flags[0] + TT_GPU_PING_WORD * sizeof ns, sizeof ns);
+    free_memory(self, flags[0]);
+    free_memory(other, flags[1]);
+    if (good && ns == 0) {
+        g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_HARDWARE,
+                    "host GPU %u: a flag does not come back from host GPU %u", self->index,
+                    other->index);
+        return FALSE;
+    }
+    *s = (double)ns * 1e-9 / (2 * PINGS);
+    return good;
+}
+
 /* --- network cards ----------------------------------------------------------------------------- */
 
 static gboolean
@@ -473,5 +523,6 @@ const TtGpuDriver tt_gpu_driver_host = {
     .poll = poll,
     .time_launch = time_launch,
     .time_copy = time_copy,
+    .time_flag = time_flag,
 };
 }

@@ -19,6 +19,7 @@ struct TtHostWork {
     const TtGpuKernels *kernels;
     guint8 *to;
     const guint8 *from;
+    guint8 *flags[2];
     guint64 count, divisor;
 };
 

@@ -11,6 +11,9 @@
 /* Most threads of a block; any number from 1 on is right, multiples of 32 are fast. */
 #define TT_GPU_MOST_THREADS 512
 
+#define TT_GPU_PING_WORD  16
+#define TT_GPU_PING_BYTES 256
+
 /* Of one element type. */
 typedef struct {
     void (*collective)(TtGpuProgram program); /* n_lanes blocks, all resident */
@@ -22,6 +25,10 @@ typedef struct {
     void (*empty)(void);
     void (*copy)(uint8_t *to, const uint8_t *from, uint64_t bytes);
     void (*reduce)(uint8_t *to, const uint8_t *from, uint64_t bytes); /* floats: to += from */
+
+    /* Two blocks answer each other @n times through a flag in the memory of either, zero before; block 0 (with what the
+     * launch adds: @first) says in word TT_GPU_PING_WORD behind its own how many ns all took. 0: no answer. */
+    void (*ping)(uint8_t *mine, uint8_t *theirs, uint64_t n, uint64_t first);
 } TtGpuBasics;
 
 #ifdef __cplusplus

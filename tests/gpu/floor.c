@@ -1,6 +1,7 @@
 /* floor - what a GPU can do at best: floor cuda|host [GPU...] prints CSV.
  *
  *     launch                    seconds of a kernel that does nothing, launch to the host's noticing
+ *     flag                      one way of a flag between two blocks, here or of a peer
  *     copy, reduce              by so many blocks (0: the driver's own), of so many bytes; a size that stays in the L2
  *                               cache, and one that does not
  *     peer                      the same copy to another GPU, if kernels here reach its memory
@@ -81,12 +82,21 @@ measure(guint gpu, const guint64 *sizes, GError **error)
     if (!driver->time_launch(gpus[gpu], 200, &s, error))
         return FALSE;
     row("launch", gpu, -1, 1, 0, s);
+    if (!driver->time_flag(gpus[gpu], gpus[gpu], &s, error))
+        return FALSE;
+    row("flag", gpu, -1, 2, 0, s);
     if (!pair(gpu, -1, sizes, error))
         return FALSE;
-    for (guint peer = 0; peer < n_gpus; peer++)
-        if (peer != gpu && driver->reach(gpus[gpu], gpus[peer]) &&
-            !pair(gpu, (int)peer, sizes, error))
+    for (guint peer = 0; peer < n_gpus; peer++) {
+        if (peer == gpu || !driver->reach(gpus[gpu], gpus[peer]) ||
+            !driver->reach(gpus[peer], gpus[gpu]))
+            continue;
+        if (!driver->time_flag(gpus[gpu], gpus[peer], &s, error))
             return FALSE;
+        row("flag", gpu, (int)peer, 2, 0, s);
+        if (!pair(gpu, (int)peer, sizes, error))
+            return FALSE;
+    }
     return TRUE;
 }
 
