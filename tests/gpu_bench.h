@@ -287,3 +287,18 @@ bench_run(Bench *self)
     bench_wait(self, BENCH_TIMEOUT_US);
     return FALSE;
 }
+
+/* check_main() with host GPU 0 open in @gpu. */
+static inline int
+bench_main(const char *name, CU_TestInfo *tests, TtGpu **gpu)
+{
+    GError *error = NULL;
+    int code;
+
+    *gpu = tt_gpu_driver_host.open(0, &error);
+    if (!*gpu)
+        g_error("%s", error->message);
+    code = check_main(name, tests);
+    tt_gpu_driver_host.close(*gpu);
+    return code;
+}

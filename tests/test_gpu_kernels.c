@@ -362,13 +362,5 @@ static CU_TestInfo tests[] = {
 int
 main(void)
 {
-    GError *error = NULL;
-    int code;
-
-    gpu = tt_gpu_driver_host.open(0, &error);
-    if (!gpu)
-        g_error("%s", error->message);
-    code = check_main("gpu kernels", tests);
-    tt_gpu_driver_host.close(gpu);
-    return code;
+    return bench_main("gpu kernels", tests, &gpu);
 }
