@@ -6,6 +6,7 @@
 #include "algos/schedule.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* Eight ranks show what a GPU does when all of it is busy. */
 #define GPU_RANKS 8
@@ -53,10 +54,14 @@ print_state(const TtProfile *profile)
         printf("  %-24s %9.1f", tt_op_name(op),
                1e9 * tt_profile_op_s(profile, op, 0, footprints[0]));
         for (guint i = 0; i < G_N_ELEMENTS(footprints); i++) {
+            const TtOpCost *cost = &profile->op[op];
             double fixed_s = tt_profile_op_s(profile, op, 0, footprints[i]);
             double rate = 1e6 / (tt_profile_op_s(profile, op, 1000000, footprints[i]) - fixed_s);
 
-            printf("   %10.2f", rate / 1e9);
+            if (footprints[i] > 2 * cost->footprint_bytes[MAX(1, cost->n) - 1])
+                printf("   %10s", "-"); /* not measured, as --max-bytes says */
+            else
+                printf("   %10.2f", rate / 1e9);
         }
         printf("\n");
     }
@@ -96,6 +101,14 @@ check_gpu_options(TtTeamOptions *team, TtCalibrateOptions *how, GError **error)
 {
     gboolean is_gpu = tt_calibration_is_of_gpus(transport);
 
+    if (transport && strchr(transport, ',')) {
+        g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
+                    "--transport %s: one transport is measured at a time (compare takes the "
+                    "profile of the one "
+                    "between machines)",
+                    transport);
+        return FALSE;
+    }
     if (!is_gpu && (n_ranks != GPU_RANKS || gpus || protocol || placement)) {
         g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
                     "--ranks, --gpus, --protocol and --placement go with --transport cuda");

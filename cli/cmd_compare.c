@@ -19,6 +19,7 @@ typedef struct {
     TtReport *report;
     TtSetup setup;
     TtTeamSetup team_setup;
+    char *transport; /* whose profile is taken */
     TtTeam *team;
     TtProgress progress;
     GPtrArray *timelines;
@@ -54,20 +55,22 @@ keep_timelines(Compare *c, TtComparison *comparison)
     g_ptr_array_add(c->timelines, g_steal_pointer(&comparison->recorded));
 }
 
-/* What crosses a network costs what it costs on the way there; across machines that is the last transport of two. */
-static const char *
-transport_across(const Compare *c)
+/* Of two transports the one whose costs count: across machines the last, as what crosses a network costs what it costs
+ * on the way there; inside one machine the first. Owned by the caller. */
+static char *
+profiled_transport(const Compare *c)
 {
-    const char *comma = strchr(c->team_setup.team.transport, ',');
+    const TtLaunch *launch = &c->team_setup.launch;
+    g_auto(GStrv) words = g_strsplit(c->team_setup.team.transport, ",", 2);
 
-    return comma ? comma + 1 : c->team_setup.team.transport;
+    return g_strdup(words[1] && launch->n_local < launch->n_ranks ? words[1] : words[0]);
 }
 
 /* Of a machine that flips between states only shared memory tells. */
 static gboolean
 is_other_state(const Compare *c, const TtComparison *comparison)
 {
-    return !comparison->measured.state && tt_calibration_is_of_memory(transport_across(c));
+    return !comparison->measured.state && tt_calibration_is_of_memory(c->transport);
 }
 
 static void
@@ -100,7 +103,7 @@ compare_plan(Compare *c, const TtPlan *plan, const TtCase *k, gboolean keep, GEr
 {
     TtCompareOptions how = { .topo = c->setup.topo,
                              .profile = c->setup.profile,
-                             .any_state = !tt_calibration_is_of_memory(transport_across(c)),
+                             .any_state = !tt_calibration_is_of_memory(c->transport),
                              .check = c->options->check };
     TtComparison comparison = { 0 };
     g_autofree char *size = tt_format_bytes(k->bytes);
@@ -163,10 +166,10 @@ print_heading(const Compare *c)
     tt_report_comment(c->report, "tutti %s compare: %s on %s, %u ranks", TT_VERSION,
                       tt_collective_name(c->options->collective), tt_topology_name(c->setup.topo),
                       c->setup.n_ranks);
-    tt_report_comment(c->report, "profile %s%s%s, reduce %s",
-                      profile->machine ? profile->machine : profile->name,
-                      profile->measured_at ? ", measured " : "",
-                      profile->measured_at ? profile->measured_at : "", tt_reduce_unit());
+    tt_report_comment(
+        c->report, "profile %s%s%s, reduce %s", profile->machine ? profile->machine : profile->name,
+        profile->measured_at ? ", measured " : "", profile->measured_at ? profile->measured_at : "",
+        tt_calibration_is_of_gpus(c->transport) ? "kernels" : tt_reduce_unit());
     for (; profile; profile = profile->next)
         tt_report_comment(c->report, "state of the machine: a flag takes %.0f ns",
                           profile->latency_s * 1e9);
@@ -210,7 +213,7 @@ warn_of_conditions(const Compare *c)
 static gboolean
 find_profile(Compare *c, GError **error)
 {
-    const char *transport = transport_across(c);
+    const char *transport = c->transport;
     g_autofree char *kept = tt_calibration_path(transport, c->options->gpus);
     TtTeamOptions team = { .transport = transport,
                            .gid_index = -1,
@@ -281,6 +284,7 @@ start(Compare *c, const GArray *cases, GError **error)
     }
     for (guint i = 0; i < cases->len; i++)
         team->max_bytes = MAX(team->max_bytes, g_array_index(cases, TtCase, i).bytes);
+    c->transport = profiled_transport(c);
     c->team = tt_team_start(team, error);
     return c->team != NULL;
 }
@@ -365,6 +369,7 @@ compare_here(const TtOptions *options, GError **error)
         good = tt_team_serve(c.team, error);
         tt_team_stop(c.team);
         tt_team_setup_clear(&c.team_setup);
+        g_free(c.transport);
         tt_setup_clear(&c.setup);
         return good ? TT_EXIT_GOOD : TT_EXIT_FAILED;
     }
@@ -377,6 +382,7 @@ compare_here(const TtOptions *options, GError **error)
     tt_progress_wipe(&c.progress);
     g_clear_pointer(&c.team, tt_team_stop);
     tt_team_setup_clear(&c.team_setup);
+    g_free(c.transport);
     if (good) {
         print_verdict(&c);
         good = tt_report_finish(report, error) &&

@@ -24,7 +24,9 @@ make_spec(const TtRun *r, const TtCase *c)
         .n_channels = options->channels,
         .n_slots = options->slots,
         .slot_bytes = options->chunk_bytes == TT_CHUNK_AUTO ? 0 : options->chunk_bytes,
-        .group_size = options->group,
+        .group_size = options->group || !r->team || r->flight.n_groups > 1
+                          ? options->group
+                          : tt_team_ranks_per_host(r->team),
     };
 }
 
@@ -133,13 +135,12 @@ start(TtRun *r, const GArray *cases, GError **error)
 {
     const TtOptions *options = r->options;
     TtTeamOptions *team = &r->setup.team;
-    guint depth = tt_flight_most(options);
+    guint depth = tt_flight_most(options), each;
 
     for (guint i = 0; i < cases->len; i++)
         team->max_bytes = MAX(team->max_bytes, g_array_index(cases, TtCase, i).bytes);
     if (depth > 1)
         team->max_bytes = depth * (team->max_bytes + SLICE_ROUNDING);
-    tt_report_set_topology(r->report, "this", r->n_ranks, 1);
     tt_report_config(r->report, "transport", "%s", r->setup.team.transport);
     tt_report_config(r->report, "reduce", "%s", tt_reduce_unit());
     tt_report_config_number(r->report, "iterations", options->iterations);
@@ -149,7 +150,11 @@ start(TtRun *r, const GArray *cases, GError **error)
     tt_report_config_number(r->report, "groups", r->flight.n_groups);
     if (options->start_offset)
         tt_report_config(r->report, "start_offset", "%s", options->start_offset);
-    return have_team(r, NULL, error);
+    if (!have_team(r, NULL, error))
+        return FALSE;
+    each = tt_team_ranks_per_host(r->team);
+    tt_report_set_topology(r->report, "this", r->n_ranks, each ? r->n_ranks / each : 1);
+    return TRUE;
 }
 
 /* The plans of the smallest size, so that a usage error comes before any rank starts. */

@@ -193,6 +193,8 @@ check_algorithms(TtOptions *options, GError **error)
 
         if (is_algorithm(options, options->algorithms[i]))
             continue;
+        if (!strcmp(options->algorithms[i], "all") || !strcmp(options->algorithms[i], "auto"))
+            return fail(error, "--algo %s: \"%s\" stands alone", text, options->algorithms[i]);
         g_auto(GStrv) names = all_algorithms();
         known = g_strjoinv(", ", names);
         return fail(error, "unknown algorithm \"%s\" (all, auto, or some of: %s)",

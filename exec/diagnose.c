@@ -75,7 +75,10 @@ append_last_step(GString *text, const TtRegion *region, guint rank)
         return;
     lane = find_last_lane(region, rank);
     if (lane == region->job.n_lanes || steps_done(region, rank, lane) == 0) {
-        g_string_append(text, ", no step finished");
+        gboolean is_here = rank - region->first_rank < region->n_local;
+
+        /* Other processes tell how far they are now and then. */
+        g_string_append(text, is_here ? ", no step finished" : ", last finished step not known");
         return;
     }
     g_string_append(text, ", last finished step: ");

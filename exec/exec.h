@@ -107,6 +107,9 @@ char *tt_team_gpus_text(
 char *tt_team_gpu_direct_text(const TtTeam *team);
 const char *tt_team_host_name(const TtTeam *team, guint rank);
 
+/* Ranks of a machine, if there are several machines and each has so many, one after the other; else 0. */
+guint tt_team_ranks_per_host(const TtTeam *team);
+
 guint tt_team_n_ranks(const TtTeam *team);
 guint tt_team_n_strangers(const TtTeam *team); /* turned away while the processes met */
 gboolean tt_team_is_root(const TtTeam *team);  /* this process runs rank 0: it reports */

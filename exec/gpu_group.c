@@ -380,6 +380,19 @@ wait_for_change(TtGpuMeet *meet)
     pthread_cond_timedwait(&meet->changed, &meet->mutex, &until);
 }
 
+/* So that a time-out tells who waits for ranks of the same GPU from who is late. Trouble told stays told. */
+static void
+say_waits(TtRank *self, gboolean waits)
+{
+    TtRankBlock *block = &self->region->ranks[self->rank];
+    guint32 from = waits ? TT_RANK_BUSY : TT_RANK_WAITS_BARRIER;
+
+    if (waits)
+        atomic_store_explicit(&block->wait_lane, TT_NO_LANE, memory_order_relaxed);
+    atomic_compare_exchange_strong(&block->state, &from,
+                                   waits ? TT_RANK_WAITS_BARRIER : TT_RANK_BUSY);
+}
+
 gboolean
 tt_gpu_meet(TtRank *self, TtGpuMeet *meet, gboolean (*last)(TtRank *self))
 {
@@ -396,8 +409,12 @@ tt_gpu_meet(TtRank *self, TtGpuMeet *meet, gboolean (*last)(TtRank *self))
         meet->meetings++;
         pthread_cond_broadcast(&meet->changed);
     }
+    if (meet->meetings == meeting)
+        say_waits(self, TRUE);
     while (meet->meetings == meeting && !atomic_load(&region->aborted))
         wait_for_change(meet);
+    if (meet->meetings != meeting)
+        say_waits(self, FALSE);
     good = meet->meetings != meeting && !meet->failed && !atomic_load(&region->aborted);
     pthread_mutex_unlock(&meet->mutex);
     return good;

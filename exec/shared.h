@@ -159,7 +159,7 @@ typedef enum {
 } TtRankState;
 
 /* What a rank found wrong, for whoever watches. */
-#define TT_TROUBLE_BYTES 240
+#define TT_TROUBLE_BYTES 1000
 typedef struct {
     guint32 code; /* TtExecError */
     guint32 peer; /* rank at fault, or TT_NO_RANK */

@@ -5,17 +5,24 @@
 
 #define NAP_US 10000
 
-/* Ranks on GPUs are threads of one process, and kernels neither look at messages nor spoil them. */
+/* Kernels neither look at messages nor spoil them. */
 static const char *
 why_not_on_gpus(const TtRegion *region)
+{
+    if (region->wire.checksum)
+        return "--checksum: kernels do not look at messages (it goes with shm, tcp and verbs)";
+    if (region->fault.kind == TT_FAULT_CORRUPT)
+        return "fault corrupt: kernels do not spoil messages (it goes with shm, tcp and verbs)";
+    return NULL;
+}
+
+/* Ranks on GPUs are threads, too. */
+static const char *
+why_not_in_threads(const TtRegion *region)
 {
     TtFaultKind kind = region->fault.kind;
     gboolean hits_process = kind == TT_FAULT_KILL || kind == TT_FAULT_STOP || kind == TT_FAULT_EXIT;
 
-    if (region->wire.checksum)
-        return "--checksum: kernels do not look at messages (it goes with shm, tcp and verbs)";
-    if (kind == TT_FAULT_CORRUPT)
-        return "fault corrupt: kernels do not spoil messages (it goes with shm, tcp and verbs)";
     return hits_process && region->n_local > 1
                ? "faults kill, stop and exit hit a process, and all ranks here are threads of one: "
                  "start one process per rank (--rank, or a launcher)"
@@ -23,12 +30,15 @@ why_not_on_gpus(const TtRegion *region)
 }
 
 gboolean
-tt_fault_check(const TtRegion *region, GError **error)
+tt_fault_check(const TtRegion *region, gboolean threads, GError **error)
 {
     TtFaultKind kind = region->fault.kind;
+    const char *why = region->is_gpu ? why_not_on_gpus(region) : NULL;
 
-    if (region->is_gpu && why_not_on_gpus(region)) {
-        g_set_error_literal(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE, why_not_on_gpus(region));
+    if (!why && threads)
+        why = why_not_in_threads(region);
+    if (why) {
+        g_set_error_literal(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE, why);
         return FALSE;
     }
     if (kind < TT_FAULT_CUT || region->transports[TT_INSIDE] || region->transports[TT_ACROSS])

@@ -19,8 +19,8 @@ tt_fault_strike(TtRank *self)
 /* Before the rank says what it is to run. */
 void tt_fault_missign(TtRank *self);
 
-/* Can what is asked for happen to this team? */
-gboolean tt_fault_check(const TtRegion *region, GError **error);
+/* Can what is asked for happen to this team, whose ranks may be @threads of one process? */
+gboolean tt_fault_check(const TtRegion *region, gboolean threads, GError **error);
 
 /* Before it arrives. */
 void tt_fault_stay_away(TtRank *self);

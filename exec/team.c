@@ -210,7 +210,7 @@ lay_out(TtTeam *team, const TtTeamOptions *options, const TtReaches *reaches, GE
     region->n_local = n_local;
     set_up_wires(region, options, reaches, team->watch.timeout_s);
     set_up_watch(team);
-    if (!tt_fault_check(region, error))
+    if (!tt_fault_check(region, reaches->threads, error))
         return FALSE;
     if (!team->remote) {
         if (!options->interface)
@@ -292,6 +292,22 @@ const char *
 tt_team_host_name(const TtTeam *team, guint rank)
 {
     return team->remote ? tt_remote_host_name(team->remote, rank) : g_get_host_name();
+}
+
+guint
+tt_team_ranks_per_host(const TtTeam *team)
+{
+    const TtRankBlock *ranks = team->region->ranks;
+    guint n = team->region->n_ranks, each = 0;
+
+    while (each < n && ranks[each].host == ranks[0].host)
+        each++;
+    if (each == n || n % each != 0)
+        return 0;
+    for (guint r = each; r < n; r++)
+        if ((ranks[r].host == ranks[r - 1].host) != (r % each != 0))
+            return 0;
+    return each;
 }
 
 char *

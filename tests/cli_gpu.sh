@@ -75,6 +75,10 @@ done
 together -n 100000 --fault exit:rank=2,after=3 -T 5
 grep -q "rank 2" err0.keep || fail "rank 0 of a rank 2 that left: $(cat err0.keep)"
 
+"$TUTTI" run --transport cuda --gpus host --ranks 4 -q --algo ring -b 64K -T 2 -n 1000 --fault delay:rank=1,time=30s >stdout 2>stderr
+[ $? -eq 4 ] && grep -q "slow: no progress for 2 s; rank 1 is stuck" stderr && ! grep -q "rank [023] is stuck" stderr ||
+    fail "a rank late on a GPU that others share: $(cat stderr)"
+
 # --- what cannot be ----------------------------------------------------------------------------------------
 
 cuda="run --transport cuda --gpus host --ranks 2 -b 1K"

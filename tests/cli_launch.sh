@@ -117,6 +117,9 @@ if [ $code -eq 0 ]; then
         want 0 - -- lab exec $name -- "$TUTTI" run $sweep --transport $transport
         good stdout 4 torchrun
     done
+    # Groups of what is hierarchical are the ranks of a host, unless told.
+    want 0 - -- lab exec $name -- "$TUTTI" run -b 64K -n 1 -w 0 --algo hierarchical --json
+    has '"nodes" : 2'
     want 0 - -- lab down $name
 elif [ $code -eq 77 ]; then
     echo "no lab: $(cat stderr)"

@@ -39,6 +39,7 @@ want 2 "unknown data type" -- $p -d quad
 want 2 "empty entry" -- $p -d float,,half
 want 2 "unknown reduction" -- $p -o xor
 want 2 "unknown collective" -- $p --collective gossip
+want 2 '"auto" stands alone' -- predict --topo hosts:4 --algo auto,ring
 want 2 'unknown algorithm "rong" (all, auto, or some of: ' -- predict --topo hosts:4 --algo ring,rong
 want 2 "empty entry" -- predict --topo hosts:4 --algo ring,
 want 2 "root" -- $p --collective broadcast -r 4
