@@ -1,16 +1,38 @@
 #include "cli/team.h"
 
+#include <errno.h>
 #include <gio/gio.h>
 #include <stdio.h>
 #include <string.h>
+
+/* No more than a secret may be long: of a device, too. */
+#define SECRET_BYTES 4096
+
+static char *
+read_line_of(const char *path, GError **error)
+{
+    char text[SECRET_BYTES + 1];
+    FILE *file = fopen(path, "r");
+    size_t n;
+
+    if (!file) {
+        g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(errno),
+                    "--secret-file %s: %s", path, g_strerror(errno));
+        return NULL;
+    }
+    n = fread(text, 1, SECRET_BYTES, file);
+    fclose(file);
+    text[n] = '\0';
+    return g_strchomp(g_strdup(text));
+}
 
 static gboolean
 find_secret(const TtOptions *options, char **secret, GError **error)
 {
     if (options->secret_file) {
-        if (!g_file_get_contents(options->secret_file, secret, NULL, error))
+        *secret = read_line_of(options->secret_file, error);
+        if (!*secret)
             return FALSE;
-        g_strchomp(*secret);
         if (**secret == '\0') {
             g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE, "--secret-file %s is empty",
                         options->secret_file);

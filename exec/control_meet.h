@@ -30,7 +30,7 @@ gboolean tt_meet_as_peer(const TtLaunch *launch, const TtControlOptions *options
 /* ---- what both sides share: control_hello.c ---- */
 
 #define TT_HELLO_MAGIC      "TuttiCtl"
-#define TT_HELLO_PROTOCOL   1
+#define TT_HELLO_PROTOCOL   2
 #define TT_HELLO_BYTE_ORDER 0x01020304u
 #define TT_HELLO_TEXT       200 /* of a verdict */
 

@@ -138,21 +138,71 @@ steps_done(const TtRegion *region, guint rank, guint lane)
     return atomic_load_explicit(&job->done[rank * job->done_stride + lane], memory_order_relaxed);
 }
 
-/* Grows whenever any rank gets anywhere. */
+/* Grows whenever the rank gets anywhere. */
 static guint64
-activity(const TtRegion *region)
+activity_of(const TtRegion *region, guint rank)
 {
+    const TtRankBlock *block = &region->ranks[rank];
+    guint64 sum = (guint64)atomic_load_explicit(&block->heartbeat, memory_order_relaxed) +
+                  atomic_load_explicit(&block->finished, memory_order_relaxed) +
+                  atomic_load_explicit(&block->ready, memory_order_relaxed) +
+                  atomic_load_explicit(&block->up, memory_order_relaxed);
+
+    for (guint l = 0; region->job.done && l < region->job.n_lanes; l++)
+        sum += steps_done(region, rank, l);
+    return sum;
+}
+
+/* Ranks that get on together: all, or those of a collective that runs beside others, whose pace is not theirs. */
+typedef struct {
+    const TtJobPart *part; /* NULL: all */
+    guint64 activity;
+    gint64 since_us;
+} Pace;
+
+static guint64
+activity(const TtRegion *region, const TtJobPart *part)
+{
+    guint n = part ? part->n_members : region->n_ranks;
     guint64 sum = 0;
 
-    for (guint r = 0; r < region->n_ranks; r++) {
-        sum += atomic_load_explicit(&region->ranks[r].heartbeat, memory_order_relaxed);
-        sum += atomic_load_explicit(&region->ranks[r].finished, memory_order_relaxed);
-        sum += atomic_load_explicit(&region->ranks[r].ready, memory_order_relaxed);
-        sum += atomic_load_explicit(&region->ranks[r].up, memory_order_relaxed);
-        for (guint l = 0; region->job.done && l < region->job.n_lanes; l++)
-            sum += steps_done(region, r, l);
-    }
+    for (guint i = 0; i < n; i++)
+        sum += activity_of(region, part ? part->members[i] : i);
     return sum;
+}
+
+/* Through with their part, and waiting for other groups. */
+static gboolean
+are_through(const TtRegion *region, const TtJobPart *part, guint32 number)
+{
+    for (guint i = 0; part && i < part->n_members; i++) {
+        const TtRankBlock *block = &region->ranks[part->members[i]];
+        guint32 state = atomic_load_explicit(&block->state, memory_order_acquire);
+
+        if (state != TT_RANK_WAITS_BARRIER && state != TT_RANK_IDLE &&
+            atomic_load_explicit(&block->finished, memory_order_acquire) != number)
+            return FALSE;
+    }
+    return part != NULL;
+}
+
+/* Takes the pace; the first that has stood still for too long, or NULL. */
+static Pace *
+find_stuck(const TtRegion *region, Pace *paces, guint n, double patience_s, guint32 number)
+{
+    gint64 now_us = g_get_monotonic_time();
+    Pace *stuck = NULL;
+
+    for (guint i = 0; i < n; i++) {
+        Pace *pace = &paces[i];
+        guint64 now = activity(region, pace->part);
+
+        if (now != pace->activity || are_through(region, pace->part, number))
+            *pace = (Pace){ pace->part, now, now_us };
+        else if (!stuck && (double)(now_us - pace->since_us) > patience_s * 1e6)
+            stuck = pace;
+    }
+    return stuck;
 }
 
 static gboolean
@@ -202,28 +252,31 @@ patience_s(const TtWatch *self)
 gboolean
 tt_watch_wait(TtWatch *self, TtPhase phase, guint32 number, GError **error)
 {
-    guint64 last = activity(self->region);
-    gint64 since_us = g_get_monotonic_time();
+    const TtRegion *region = self->region;
+    guint n_parts = phase == TT_PHASE_DONE && region->job.n_parts > 1 ? region->job.n_parts : 0;
+    g_autofree Pace *paces = g_new0(Pace, 1 + n_parts);
 
+    for (guint i = 0; i <= n_parts; i++) {
+        paces[i].part = i > 0 ? &region->job.parts[i - 1] : NULL;
+        paces[i].activity = activity(region, paces[i].part);
+        paces[i].since_us = g_get_monotonic_time();
+    }
     while (!have_come_to(self, phase, number)) {
-        guint64 now;
+        Pace *stuck;
 
         sleep_until_news(self);
         if (!tt_watch_alive(self, error))
             return FALSE;
-        now = activity(self->region);
-        if (now != last) {
-            last = now;
-            since_us = g_get_monotonic_time();
-        } else if ((double)(g_get_monotonic_time() - since_us) > patience_s(self) * 1e6) {
-            if (self->remote && tt_remote_is_root(self->remote) &&
-                !tt_remote_call_roll(self->remote, error))
-                return FALSE;
-            if (activity(self->region) != last)
-                continue;
-            tt_diagnose_hang(self->region, self->stopped_by, phase, self->timeout_s, error);
+        stuck = find_stuck(region, paces, 1 + n_parts, patience_s(self), number);
+        if (!stuck)
+            continue;
+        if (self->remote && tt_remote_is_root(self->remote) &&
+            !tt_remote_call_roll(self->remote, error))
             return FALSE;
-        }
+        if (activity(region, stuck->part) != stuck->activity)
+            continue;
+        tt_diagnose_hang(region, self->stopped_by, phase, self->timeout_s, error);
+        return FALSE;
     }
     return TRUE;
 }

@@ -25,8 +25,15 @@ want 2 "an IPv6 address needs brackets" -- run --meet ::1 --rank 0 --ranks 2
 want 2 "need a secret (TUTTI_SECRET or --secret-file" -- run --meet 192.0.2.1:2400 --rank 1 --ranks 2
 : >empty.keep
 want 2 "--secret-file empty.keep is empty" -- run --ranks 2 --secret-file empty.keep
-want 3 "nosuch" -- run --ranks 2 --secret-file nosuch
+want 3 "--secret-file nosuch: No such file" -- run --ranks 2 --secret-file nosuch
+want 2 "--secret-file /dev/zero is empty" -- run --ranks 2 --secret-file /dev/zero
+want 2 "ranks here are threads of one" -- run --ranks 2 --transport threads --fault exit:rank=1
 want 1 "does not resolve" -- run --meet nosuch.invalid:2400 --rank 1 --ranks 2 -T 1
+
+# Who stands still is found while another group runs on.
+timeout 20 "$TUTTI" run --ranks 4 -b 64K -n 100000000 --algo ring -T 1 --fault stop:rank=0 --groups 2 >stdout 2>stderr
+[ $? -eq 4 ] || fail "a stopped rank of one group: exit $?"
+grep -q "^tutti run: slow: no progress for 1 s; rank 0 is stopped by signal 19" stderr || fail "a stopped rank of one group: $(cat stderr)"
 
 # Hostfiles.
 want 3 "nosuch" -- run --hostfile nosuch

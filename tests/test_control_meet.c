@@ -251,7 +251,7 @@ static const struct {
     const char *version, *words;
 } odd_peers[] = {
     { "another version", FALSE, "9.8.7",
-      "runs Tutti 9.8.7 (protocol 1), this is Tutti " TT_VERSION },
+      "runs Tutti 9.8.7 (protocol 2), this is Tutti " TT_VERSION },
     { "another byte order", TRUE, TT_VERSION, "byte order" },
 };
 static guint odd;
