@@ -13,6 +13,20 @@ typedef struct {
     char *host;
 } HostLine;
 
+static void bad_file(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+/* What stands in the file, not how it was asked for. */
+static void
+bad_file(GError **error, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    g_propagate_error(error,
+                      g_error_new_valist(G_FILE_ERROR, G_FILE_ERROR_INVAL, format, arguments));
+    va_end(arguments);
+}
+
 static void
 host_line_clear(gpointer data)
 {
@@ -49,6 +63,13 @@ split_host(const char *word, HostLine *line)
     return *line->host && slots_from(colon + 1, &line->slots);
 }
 
+/* Open MPI's hostfiles say how many slots there may be at most, too. */
+static gboolean
+is_for_others(const char *word)
+{
+    return g_str_has_prefix(word, "max_slots=") || g_str_has_prefix(word, "max-slots=");
+}
+
 static gboolean
 parse_line(const char *path, guint number, char *text, GArray *lines, GError **error)
 {
@@ -63,13 +84,15 @@ parse_line(const char *path, guint number, char *text, GArray *lines, GError **e
             continue;
         if (!named)
             good = split_host(*w, &line);
-        else
+        else if (!is_for_others(*w))
             good = g_str_has_prefix(*w, "slots=") && slots_from(*w + 6, &line.slots);
         named = TRUE;
-        if (!good)
-            g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
-                        "%s:%u: \"%s\" is not HOST, HOST:N or slots=N with N from 1 to %d", path,
-                        number, *w, MAX_SLOTS);
+        if (!good) {
+            g_autofree char *word = g_strescape(*w, NULL); /* may be anything */
+
+            bad_file(error, "%s:%u: \"%.80s\" is not HOST, HOST:N or slots=N with N from 1 to %d",
+                     path, number, word, MAX_SLOTS);
+        }
     }
     if (named)
         g_array_append_val(lines, line);
@@ -149,16 +172,14 @@ find_us(const char *path, const GArray *lines, const TtLaunchMachine *machine, g
                            : !is_called(names, line->host))
                 continue;
             if (n++) {
-                g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
-                            "%s: lines %u and %u are both this machine, which is called %s", path,
-                            g_array_index(lines, HostLine, *found).line, line->line, list);
+                bad_file(error, "%s: lines %u and %u are both this machine, which is called %s",
+                         path, g_array_index(lines, HostLine, *found).line, line->line, list);
                 return FALSE;
             }
             *found = i;
         }
     if (!n)
-        g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE,
-                    "%s: no line is this machine, which is called %s", path, list);
+        bad_file(error, "%s: no line is this machine, which is called %s", path, list);
     return n > 0;
 }
 
@@ -179,7 +200,7 @@ tt_launch_from_hostfile(const char *path, const TtLaunchMachine *machine, TtLaun
         if (!parse_line(path, i + 1, rows[i], lines, error))
             return FALSE;
     if (!lines->len) {
-        g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_USAGE, "%s: no hosts", path);
+        bad_file(error, "%s: no hosts (a line for each: HOST slots=N)", path);
         return FALSE;
     }
     if (!find_us(path, lines, machine, &own, error))

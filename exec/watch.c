@@ -249,6 +249,19 @@ patience_s(const TtWatch *self)
     return self->timeout_s + (self->remote && !tt_remote_is_root(self->remote) ? 1 : 0);
 }
 
+/* A root that is alive says so now and then; without it nobody here knows of the others. */
+static gboolean
+is_root_silent(const TtWatch *self, GError **error)
+{
+    if (!self->remote || tt_remote_is_root(self->remote) ||
+        tt_remote_root_silent_s(self->remote) < self->timeout_s)
+        return FALSE;
+    g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_HANG,
+                "rank 0 does not answer, nor does its process: not a word for %g s",
+                self->timeout_s);
+    return TRUE;
+}
+
 gboolean
 tt_watch_wait(TtWatch *self, TtPhase phase, guint32 number, GError **error)
 {
@@ -275,6 +288,8 @@ tt_watch_wait(TtWatch *self, TtPhase phase, guint32 number, GError **error)
             return FALSE;
         if (activity(region, stuck->part) != stuck->activity)
             continue;
+        if (is_root_silent(self, error))
+            return FALSE;
         tt_diagnose_hang(region, self->stopped_by, phase, self->timeout_s, error);
         return FALSE;
     }
@@ -291,11 +306,8 @@ tt_watch_wait_root(TtWatch *self, TtPhase phase, guint32 number, TtRunResult *re
         if (!tt_watch_alive(self, error))
             return FALSE;
         /* The root waits for others, whose time is its to measure; this is for a root that is stuck. */
-        if (tt_remote_root_silent_s(self->remote) > patience_s(self)) {
-            g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_HANG,
-                        "rank 0's process has not said a word for %g s", patience_s(self));
+        if (tt_remote_root_silent_s(self->remote) > patience_s(self) && is_root_silent(self, error))
             return FALSE;
-        }
     }
     return TRUE;
 }

@@ -40,11 +40,13 @@ want 3 "nosuch" -- run --hostfile nosuch
 hosts() {
     printf "$1" >hosts.keep
 }
-hosts ''; want 2 "hosts.keep: no hosts" -- run --hostfile hosts.keep
-hosts 'a slots=x\n'; want 2 'hosts.keep:1: "slots=x" is not' -- run --hostfile hosts.keep
-hosts 'a\nb:0\n'; want 2 "hosts.keep:2:" -- run --hostfile hosts.keep
-hosts 'nosuch-host.invalid slots=2\n'; want 2 "no line is this machine, which is called" -- run --hostfile hosts.keep
-hosts '127.0.0.1\n127.0.0.1\n'; want 2 "lines 1 and 2 are both this machine" -- run --hostfile hosts.keep
+hosts ''; want 3 "hosts.keep: no hosts" -- run --hostfile hosts.keep
+hosts 'a slots=x\n'; want 3 'hosts.keep:1: "slots=x" is not' -- run --hostfile hosts.keep
+hosts 'a\001b slots=\377\n'; want 3 'hosts.keep:1: "slots=\377" is not' -- run --hostfile hosts.keep
+hosts '127.0.0.1 slots=2 max_slots=4\n'; want 0 - -- run --hostfile hosts.keep -b 8 -n 1
+hosts 'a\nb:0\n'; want 3 "hosts.keep:2:" -- run --hostfile hosts.keep
+hosts 'nosuch-host.invalid slots=2\n'; want 3 "no line is this machine, which is called" -- run --hostfile hosts.keep
+hosts '127.0.0.1\n127.0.0.1\n'; want 3 "lines 1 and 2 are both this machine" -- run --hostfile hosts.keep
 hosts '127.0.0.1 slots=2\n'; want 2 "--ranks 3, but hosts.keep has slots for 2" -- run --hostfile hosts.keep --ranks 3
 
 # Launchers, by what they leave in the environment.
