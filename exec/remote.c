@@ -282,6 +282,14 @@ tt_remote_root_silent_s(const TtRemote *self)
 }
 
 gboolean
+tt_remote_lost_root(const TtRemote *self)
+{
+    double patience_s = MAX(self->watch->timeout_s, 2. * ALIVE_US / G_USEC_PER_SEC);
+
+    return !tt_remote_is_root(self) && tt_remote_root_silent_s(self) > patience_s;
+}
+
+gboolean
 tt_remote_wait_verdict(TtRemote *self, GError **error)
 {
     gint64 end_us = g_get_monotonic_time() + VERDICT_MS * 1000;
@@ -289,7 +297,7 @@ tt_remote_wait_verdict(TtRemote *self, GError **error)
     if (tt_remote_is_root(self) || self->aborted)
         return FALSE;
     send_progress(self);
-    while (g_get_monotonic_time() < end_us)
+    while (g_get_monotonic_time() < end_us && !tt_remote_lost_root(self))
         if (!tt_remote_hear(self, 50, error))
             return TRUE;
     return FALSE;

@@ -73,5 +73,8 @@ gboolean tt_remote_has_result(const TtRemote *self, TtRunResult *results);
 /* How long the root has not been heard of; it speaks at least every half a second while a job runs. */
 double tt_remote_root_silent_s(const TtRemote *self);
 
+/* Not at the root: it has been silent for the time-out, though it speaks twice a second. */
+gboolean tt_remote_lost_root(const TtRemote *self);
+
 /* What is wrong here is the root's to explain, who sees more: waits for its word. FALSE if none came. */
 gboolean tt_remote_wait_verdict(TtRemote *self, GError **error);

@@ -84,6 +84,18 @@ is_settled(TtWatch *self, guint troubled)
     return g_get_monotonic_time() - self->broken_us > GRACE_AFTER_BREAK_US;
 }
 
+/* A root that is alive says so now and then; without it nobody here knows of the others. */
+static gboolean
+is_root_silent(const TtWatch *self, GError **error)
+{
+    if (!self->remote || !tt_remote_lost_root(self->remote))
+        return FALSE;
+    g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_HANG,
+                "rank 0 does not answer, nor does its process: not a word for %g s",
+                self->timeout_s);
+    return TRUE;
+}
+
 /* The root sees more of what is wrong than this process does. */
 static gboolean
 leave_to_root(TtWatch *self, GError **error)
@@ -92,7 +104,7 @@ leave_to_root(TtWatch *self, GError **error)
 
     if (dead == n && troubled == n)
         return TRUE;
-    if (tt_remote_wait_verdict(self->remote, error))
+    if (tt_remote_wait_verdict(self->remote, error) || is_root_silent(self, error))
         return FALSE;
     if (troubled < n)
         tt_diagnose_trouble(self->region, troubled, error);
@@ -247,19 +259,6 @@ static double
 patience_s(const TtWatch *self)
 {
     return self->timeout_s + (self->remote && !tt_remote_is_root(self->remote) ? 1 : 0);
-}
-
-/* A root that is alive says so now and then; without it nobody here knows of the others. */
-static gboolean
-is_root_silent(const TtWatch *self, GError **error)
-{
-    if (!self->remote || tt_remote_is_root(self->remote) ||
-        tt_remote_root_silent_s(self->remote) < self->timeout_s)
-        return FALSE;
-    g_set_error(error, TT_EXEC_ERROR, TT_EXEC_ERROR_HANG,
-                "rank 0 does not answer, nor does its process: not a word for %g s",
-                self->timeout_s);
-    return TRUE;
 }
 
 gboolean
