@@ -10,9 +10,10 @@
 
 /* Eight ranks show what a GPU does when all of it is busy. */
 #define GPU_RANKS 8
+#define UNSET     G_MININT
 
 static char *output, *max_bytes, *transport, *interface, **from, *gpus, *protocol, *placement;
-static gint n_ranks = GPU_RANKS;
+static gint n_ranks = UNSET;
 static gboolean quick, quiet;
 
 static const GOptionEntry entries[] = {
@@ -103,24 +104,21 @@ check_gpu_options(TtTeamOptions *team, TtCalibrateOptions *how, GError **error)
 
     if (transport && strchr(transport, ',')) {
         g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
-                    "--transport %s: one transport is measured at a time (compare takes the "
-                    "profile of the one "
-                    "between machines)",
-                    transport);
+                    "--transport %s: one transport is measured at a time", transport);
         return FALSE;
     }
-    if (!is_gpu && (n_ranks != GPU_RANKS || gpus || protocol || placement)) {
+    if (!is_gpu && (n_ranks != UNSET || gpus || protocol || placement)) {
         g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
                     "--ranks, --gpus, --protocol and --placement go with --transport cuda");
         return FALSE;
     }
-    if (is_gpu && (n_ranks < 2 || n_ranks > 1024 || n_ranks % 2 != 0)) {
+    how->n_ranks = !is_gpu ? 0 : n_ranks == UNSET ? GPU_RANKS : (guint)n_ranks;
+    if (is_gpu && n_ranks != UNSET && (n_ranks < 2 || n_ranks > 1024 || n_ranks % 2 != 0)) {
         g_set_error(error, TT_CLI_ERROR, TT_CLI_ERROR_USAGE,
                     "--ranks: ranks are measured in pairs, 2, 4, ... 1024, not %d", n_ranks);
         return FALSE;
     }
     team->gpus = gpus;
-    how->n_ranks = is_gpu ? (guint)n_ranks : 0;
     return tt_gpu_protocol_parse(protocol, &team->gpu_protocol, error) &&
            tt_gpu_placement_parse(placement, &team->gpu_placement, error);
 }

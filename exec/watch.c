@@ -172,46 +172,70 @@ typedef struct {
     gint64 since_us;
 } Pace;
 
-static guint64
-activity(const TtRegion *region, const TtJobPart *part)
+/* Of those whose progress this process hears of. */
+static gboolean
+is_watched(const TtWatch *self, guint rank)
 {
-    guint n = part ? part->n_members : region->n_ranks;
+    return rank - self->first_rank < self->n_ranks;
+}
+
+static guint64
+activity(const TtWatch *self, const TtJobPart *part)
+{
+    guint n = part ? part->n_members : self->region->n_ranks;
     guint64 sum = 0;
 
-    for (guint i = 0; i < n; i++)
-        sum += activity_of(region, part ? part->members[i] : i);
+    for (guint i = 0; i < n; i++) {
+        guint rank = part ? part->members[i] : i;
+
+        if (is_watched(self, rank))
+            sum += activity_of(self->region, rank);
+    }
     return sum;
 }
 
-/* Through with their part, and waiting for other groups. */
+/* Through with what they had to do, and waiting for others; whether those come, only the root sees. */
 static gboolean
-are_through(const TtRegion *region, const TtJobPart *part, guint32 number)
+are_through(const TtWatch *self, const TtJobPart *part, guint32 number)
 {
-    for (guint i = 0; part && i < part->n_members; i++) {
-        const TtRankBlock *block = &region->ranks[part->members[i]];
+    const TtRegion *region = self->region;
+    guint n = part ? part->n_members : region->n_ranks;
+
+    if (!part && (!self->remote || tt_remote_is_root(self->remote)))
+        return FALSE;
+    for (guint i = 0; i < n; i++) {
+        guint rank = part ? part->members[i] : i;
+        const TtRankBlock *block = &region->ranks[rank];
         guint32 state = atomic_load_explicit(&block->state, memory_order_acquire);
 
-        if (state != TT_RANK_WAITS_BARRIER && state != TT_RANK_IDLE &&
+        if (is_watched(self, rank) && state != TT_RANK_WAITS_BARRIER && state != TT_RANK_IDLE &&
             atomic_load_explicit(&block->finished, memory_order_acquire) != number)
             return FALSE;
     }
-    return part != NULL;
+    return TRUE;
+}
+
+/* The root, which sees all, is to be the first to lose its patience. */
+static double
+patience_s(const TtWatch *self)
+{
+    return self->timeout_s + (self->remote && !tt_remote_is_root(self->remote) ? 1 : 0);
 }
 
 /* Takes the pace; the first that has stood still for too long, or NULL. */
 static Pace *
-find_stuck(const TtRegion *region, Pace *paces, guint n, double patience_s, guint32 number)
+find_stuck(const TtWatch *self, Pace *paces, guint n, guint32 number)
 {
     gint64 now_us = g_get_monotonic_time();
     Pace *stuck = NULL;
 
     for (guint i = 0; i < n; i++) {
         Pace *pace = &paces[i];
-        guint64 now = activity(region, pace->part);
+        guint64 now = activity(self, pace->part);
 
-        if (now != pace->activity || are_through(region, pace->part, number))
+        if (now != pace->activity || are_through(self, pace->part, number))
             *pace = (Pace){ pace->part, now, now_us };
-        else if (!stuck && (double)(now_us - pace->since_us) > patience_s * 1e6)
+        else if (!stuck && (double)(now_us - pace->since_us) > patience_s(self) * 1e6)
             stuck = pace;
     }
     return stuck;
@@ -254,13 +278,6 @@ sleep_until_news(TtWatch *self)
             ;
 }
 
-/* The root, which sees all, is to be the first to lose its patience. */
-static double
-patience_s(const TtWatch *self)
-{
-    return self->timeout_s + (self->remote && !tt_remote_is_root(self->remote) ? 1 : 0);
-}
-
 gboolean
 tt_watch_wait(TtWatch *self, TtPhase phase, guint32 number, GError **error)
 {
@@ -270,7 +287,7 @@ tt_watch_wait(TtWatch *self, TtPhase phase, guint32 number, GError **error)
 
     for (guint i = 0; i <= n_parts; i++) {
         paces[i].part = i > 0 ? &region->job.parts[i - 1] : NULL;
-        paces[i].activity = activity(region, paces[i].part);
+        paces[i].activity = activity(self, paces[i].part);
         paces[i].since_us = g_get_monotonic_time();
     }
     while (!have_come_to(self, phase, number)) {
@@ -279,16 +296,16 @@ tt_watch_wait(TtWatch *self, TtPhase phase, guint32 number, GError **error)
         sleep_until_news(self);
         if (!tt_watch_alive(self, error))
             return FALSE;
-        stuck = find_stuck(region, paces, 1 + n_parts, patience_s(self), number);
+        if (phase == TT_PHASE_DONE && is_root_silent(self, error))
+            return FALSE;
+        stuck = find_stuck(self, paces, 1 + n_parts, number);
         if (!stuck)
             continue;
         if (self->remote && tt_remote_is_root(self->remote) &&
             !tt_remote_call_roll(self->remote, error))
             return FALSE;
-        if (activity(region, stuck->part) != stuck->activity)
+        if (activity(self, stuck->part) != stuck->activity)
             continue;
-        if (is_root_silent(self, error))
-            return FALSE;
         tt_diagnose_hang(region, self->stopped_by, phase, self->timeout_s, error);
         return FALSE;
     }

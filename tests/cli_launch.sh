@@ -69,7 +69,7 @@ for transport in shm tcp shm,tcp; do
     good 0.out 4 --meet
 done
 # Several ranks in a process.
-ranges=(0-2 3-4)
+ranges=(0-2 3-4) halves=(0-1 2-3)
 port=$(free_port)
 together 2 "\"$TUTTI\" run $sweep --transport tcp --meet 127.0.0.1:$port --rank \${ranges[\$i]} --ranks 5"
 good 0.out 5 --meet
@@ -79,6 +79,11 @@ together 2 "\"$TUTTI\" run -b 1K -n 2 --algo all --transport tcp --meet 127.0.0.
 grep -q "nvls left out: nvls has switches that reduce, which only a run on one machine by one process" 0.said || fail "all: $(cat 0.said)"
 [ ! -s 1.said ] || fail "all, rank 1: $(cat 1.said)"
 grep -q " ring$" 0.out || fail "all: $(cat 0.out)"
+# Groups in processes of their own, each in turn so slow that the other waits for it beyond the time-out.
+for slow in 0 2; do
+    port=$(free_port)
+    together 2 "\"$TUTTI\" run -b 1K -n 50 -T 1 --transport tcp --groups 2 --start-offset $slow:30ms --meet 127.0.0.1:$port --rank \${halves[\$i]} --ranks 4"
+done
 # As torchrun sets it: a process for each rank, on this machine and, by port, anywhere.
 together 3 "env RANK=\$i WORLD_SIZE=3 LOCAL_RANK=\$i LOCAL_WORLD_SIZE=3 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \"$TUTTI\" run $sweep"
 good 0.out 3 torchrun

@@ -8,6 +8,7 @@ want 2 "unknown transport \"smoke\" (one of: shm, tcp, verbs, threads, cuda; or 
 want 2 "unknown transport \"shm,smoke\"" -- run --ranks 2 --transport shm,smoke
 want 2 "shm does not reach across machines" -- run --ranks 2 --transport shm,shm
 want 2 "shm does not reach across machines" -- run --ranks 2 --transport cuda,shm
+want 2 "go with --transport cuda" -- calibrate --ranks 8
 want 2 "one transport is measured at a time" -- calibrate --transport shm,tcp
 want 2 "no interface or address eth77; interfaces up: lo" -- run --ranks 2 --transport tcp --interface eth77
 want 2 "--streams \"0\" must be a whole number, 1 .. 64" -- run --ranks 2 --transport tcp --streams 0
