@@ -181,9 +181,19 @@ tt_diagnose_death(const TtRegion *region, guint dead, int status, GError **error
                      WIFSIGNALED(status) ? TT_EXEC_ERROR_DEAD : TT_EXEC_ERROR_LEFT, error);
 }
 
+static gboolean
+has_member(const TtJobPart *part, guint rank)
+{
+    for (guint i = 0; part && i < part->n_members; i++)
+        if (part->members[i] == rank)
+            return TRUE;
+    return !part;
+}
+
 /* Those that do not wait come first: they are what the others wait for. */
 static void
-set_slow(const TtRegion *region, const int *stopped_by, double timeout_s, GError **error)
+set_slow(const TtRegion *region, const TtJobPart *part, const int *stopped_by, double timeout_s,
+         GError **error)
 {
     g_autoptr(GString) text = g_string_new(NULL);
     guint n = region->n_ranks, named = 0;
@@ -196,7 +206,7 @@ set_slow(const TtRegion *region, const int *stopped_by, double timeout_s, GError
             gboolean waits = append_wait(wait, region, r) && signal == 0;
             gboolean idle = atomic_load(&region->ranks[r].state) == TT_RANK_IDLE && signal == 0;
 
-            if (idle || waits != (pass == 1))
+            if (!has_member(part, r) || idle || waits != (pass == 1))
                 continue;
             if (named++ >= MOST_NAMED)
                 continue;
@@ -321,13 +331,13 @@ set_absent(const TtRegion *region, double timeout_s, GError **error)
 }
 
 void
-tt_diagnose_hang(const TtRegion *region, const int *stopped_by, TtPhase phase, double timeout_s,
-                 GError **error)
+tt_diagnose_hang(const TtRegion *region, const TtJobPart *part, const int *stopped_by,
+                 TtPhase phase, double timeout_s, GError **error)
 {
     if (phase == TT_PHASE_UP)
         set_absent(region, timeout_s, error);
     else if (phase == TT_PHASE_READY || !set_swallowed(region, stopped_by, timeout_s, error))
-        set_slow(region, stopped_by, timeout_s, error);
+        set_slow(region, part, stopped_by, timeout_s, error);
 }
 
 void

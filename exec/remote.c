@@ -284,7 +284,7 @@ tt_remote_root_silent_s(const TtRemote *self)
 gboolean
 tt_remote_lost_root(const TtRemote *self)
 {
-    double patience_s = MAX(self->watch->timeout_s, 2. * ALIVE_US / G_USEC_PER_SEC);
+    double patience_s = self->watch->timeout_s + 2. * ALIVE_US / G_USEC_PER_SEC;
 
     return !tt_remote_is_root(self) && tt_remote_root_silent_s(self) > patience_s;
 }

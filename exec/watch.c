@@ -306,7 +306,7 @@ tt_watch_wait(TtWatch *self, TtPhase phase, guint32 number, GError **error)
             return FALSE;
         if (activity(self, stuck->part) != stuck->activity)
             continue;
-        tt_diagnose_hang(region, self->stopped_by, phase, self->timeout_s, error);
+        tt_diagnose_hang(region, stuck->part, self->stopped_by, phase, self->timeout_s, error);
         return FALSE;
     }
     return TRUE;

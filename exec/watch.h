@@ -42,5 +42,6 @@ void tt_diagnose_gone(const TtRegion *region, guint rank, const char *how, int c
                       GError **error);
 void tt_diagnose_death(const TtRegion *region, guint dead, int status, GError **error);
 void tt_diagnose_trouble(const TtRegion *region, guint rank, GError **error);
-void tt_diagnose_hang(const TtRegion *region, const int *stopped_by, TtPhase phase,
-                      double timeout_s, GError **error);
+/* @part: the collective that stands still while others run; NULL: all. */
+void tt_diagnose_hang(const TtRegion *region, const TtJobPart *part, const int *stopped_by,
+                      TtPhase phase, double timeout_s, GError **error);
